@@ -1,19 +1,18 @@
 #' autosmc: log evidence and posterior draws with self-tuning SMC
 #'
-#' Give it a log density, and [smc()] returns the log normalising constant (log
-#' evidence) and posterior draws, with nothing to tune. Annealed sequential
-#' Monte Carlo moves particles from a reference to the target; the step
-#' sizes of its Markov kernels are tuned greedily at every step, by minimising
-#' the incremental Kullback-Leibler divergence between the path the particles
-#' take and the path they should take.
+#' [smc()] takes a log density and returns its log normalising constant (log evidence), with a standard error, and
+#' draws from the posterior; there is nothing to tune. Particles move from a reference distribution to the target
+#' through annealed densities (sequential Monte Carlo). The step sizes of the Markov kernels are tuned at every step by
+#' minimising an incremental Kullback-Leibler divergence between the distribution of the particles' paths and the ideal
+#' one (Kim et al., 2025).
 #'
-#' * [smc()] looks for the target, tunes, and then runs afresh; [smc_adapt()] and [smc_run()] are its
-#'   two halves.
-#' * [target_function()], [target_rtmb()], [target_stan()] and [target_native()] bring a
-#'   model of your own; [target_sonar()] and its like are models to try.
+#' * [smc()] locates the target, tunes the sampler, and then runs it with fresh random numbers; [smc_adapt()] and
+#'   [smc_run()] are its two halves.
+#' * [target_function()], [target_rtmb()], [target_stan()] and [target_native()] make targets of your own models;
+#'   [target_sonar()] and its like are examples.
 #' * [autosmc_run] is for packages that run the sampler from their own C code.
-#' * [kernel_lmc()], [tuner_kl()], [schedule_power()], [reference_gaussian()] and
-#'   [reference_function()] choose how the sampler works.
+#' * [kernel_lmc()], [tuner_kl()], [schedule_power()], [reference_gaussian()] and [reference_function()] are settings of
+#'   the sampler.
 #'
 #' @references
 #' Kim, K., Xu, Z., Gardner, J. R. and Campbell, T. (2025). *Tuning Sequential

@@ -24,21 +24,21 @@
 
 #' Finnish pine saplings
 #'
-#' The places of 126 pine saplings in a square of 10 m by 10 m in a Finnish
+#' The locations of 126 pine saplings in a square of 10 m by 10 m in a Finnish
 #' forest, with the square scaled to the unit square.
 #'
 #' @format A data frame with 126 rows, one for each sapling, and 2 columns:
 #' \describe{
 #'   \item{x, y}{(numeric) The location, between 0 and 1: the coordinates in
-#'     metres less the lower end of the observation window, divided by its
-#'     side.}
+#'     metres minus the lower end of the observation window, divided by the
+#'     length of its side.}
 #' }
 #'
 #' @source
 #' Recorded by Professor Seppo Kellomäki, Faculty of Forestry, University of
 #' Joensuu, Finland, and prepared by Professor Antti Penttinen, Department of
 #' Statistics, University of Jyväskylä, Finland; taken from `finpines` in the
-#' R package spatstat.data. As its documentation says, the places were
+#' R package spatstat.data. As its documentation says, the locations were
 #' perturbed at random in angle, because the originals were polar coordinates
 #' of low precision, and clipped to a square.
 #'

@@ -1,5 +1,7 @@
-# Plots of a fit by ggplot2.
+# Plots by ggplot2, one function for each of views() (fit_plot.R), comparisons and calibrations. They draw the tables of
+# fit_plot_data.R.
 
+# A plot of lines by `series`, with the shared colours, line types and legend.
 gg_series <- function(data, x, y) {
   looks <- series_looks(data$series)
   guide <- if (nrow(looks) > 1) ggplot2::guide_legend(ncol = legend_columns(data$series)) else "none"
@@ -34,7 +36,7 @@ gg_barrier <- function(data) {
     ggplot2::labs(x = "temperature", y = "cumulative barrier")
 }
 
-# A panel for each plot, with its own axis; what the other axis would say is in the panel.
+# A panel for each plot, with its own horizontal axis; the labels of the vertical axis are within the panel.
 gg_overview <- function(data) {
   panels <- c("log Z of the islands", diagnostics_axis, levels(data$draws$variable))
   if_any <- function(table, panel, layers) if (!is.null(table)) layers(cbind(table, panel = factor(panel, panels)))
@@ -49,13 +51,14 @@ gg_overview <- function(data) {
     gg_room()
 }
 
-# Of the panel with these limits. That of the diagnostics has its own, which ggplot2 has made 5 % wider.
+# Breaks of a panel by its limits. The panel of the diagnostics is recognised by its limits, which ggplot2 has expanded
+# by 5 %.
 overview_breaks <- function(limits) {
   own <- c(-diagnostics_names_width, diagnostics_end)
   if (isTRUE(all.equal(limits, own + c(-0.05, 0.05) * diff(own)))) diagnostics_breaks else pretty(limits, 4)
 }
 
-# What an axis says elsewhere, within the panel, and room for it.
+# The labels of the islands within the panel, and a blank point that makes room for them.
 gg_islands_labels <- function(data) {
   x <- c(data$log_z, data$conf_low, data$conf_high)
   left <- data[1, ]
@@ -76,7 +79,7 @@ gg_islands <- function(data) {
     gg_room()
 }
 
-# For a long number that ends beyond the right of the axis.
+# Room at the right for a long number at the end of the axis.
 gg_room <- function() ggplot2::theme(plot.margin = ggplot2::margin(5.5, 16, 5.5, 5.5))
 
 gg_islands_layers <- function(data) {

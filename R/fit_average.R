@@ -1,27 +1,27 @@
-# Many models at once: terms of theirs, and draws over all of them.
+# inclusion() and average_draws(): Bayesian model averaging over the models of a comparison.
 
 #' Which terms belong in the model
 #'
-#' The posterior probability of the models that have a term, for each term of a list of compared models, and its
-#' inclusion Bayes factor: by how much the data have changed the odds that the term belongs in the model.
+#' For each term of the compared models, the posterior probability of the models that contain it, and its inclusion
+#' Bayes factor: the ratio of posterior to prior odds that the model contains the term.
 #'
-#' The errors are those of the evidences, by the delta method, as in [compare_evidence()]. A term that all models
-#' have, or none, has the probability 1 or 0 whatever the data, and no Bayes factor.
+#' The standard errors come from those of the evidences, by the delta method, as in [compare_evidence()]. A term that is
+#' in all models, or in none, has probability 1 or 0 whatever the data, and no Bayes factor.
 #'
 #' @param comparison a result of [compare_evidence()].
-#' @param terms what the models have: a logical matrix, or data frame, with a row for each model and a column for each
-#'   term; or a list with an element for each model, which is a formula, a fit of brms, or the fit that [smc()] made of
-#'   one. Rows and elements are matched to the models by their names, and stand in the order of the models where they
-#'   have none.
-#' @return A data frame, a row a term: `term`; `n_models`, how many models have it; `prior_prob`, `post_prob` and
-#'   `post_prob_error`, the probabilities of these models together, with the standard error; `log_bf`, `bf` and
-#'   `log_bf_error`, the inclusion Bayes factor with the standard error of its logarithm. Terms of formulas are named
-#'   as by [terms()]; those of a parameter that brms models beside the mean have its name before them: `sigma: x`.
-#' @section Errors: `autosmc_error_input` for something that is no comparison, and for terms that are not those of its
-#'   models.
+#' @param terms the terms of each model: a logical matrix, or data frame, with a row for each model and a column for
+#'   each term; or a list with an element for each model, which is a formula, a fit of brms, or the fit that [smc()]
+#'   made of one. Rows and elements are matched to the models by their names; without names they must be in the order of
+#'   the models.
+#' @return A data frame with a row for each term: `term`; `n_models`, the number of models that contain it;
+#'   `prior_prob`, `post_prob` and `post_prob_error`, the total probability of these models, with its standard error;
+#'   `log_bf`, `bf` and `log_bf_error`, the inclusion Bayes factor with the standard error of its logarithm. Terms of
+#'   formulas are named as by [terms()]; terms of a distributional parameter of brms have its name before them:
+#'   `sigma: x`.
+#' @section Errors: `autosmc_error_input` if `comparison` is not a comparison, or `terms` do not match its models.
 #' @seealso [average_draws()] for the size of the effects.
 #' @examples
-#' # evidences that are known; fits of smc() are given in the same way
+#' # known evidences; fits of smc() are given in the same way
 #' known <- list(
 #'   none = c(log_z = -12.1, std_error = 0.02), age = c(log_z = -9.8, std_error = 0.03),
 #'   sex = c(log_z = -12.9, std_error = 0.02), both = c(log_z = -10.3, std_error = 0.03)
@@ -40,7 +40,7 @@ inclusion <- function(comparison, terms) {
     inside <- has[possible, term]
     log_total <- function(log_p) if (length(log_p) > 0) log_sum_exp(as.list(log_p)) else -Inf
     log_odds <- function(log_p) log_total(log_p[inside]) - log_total(log_p[!inside])
-    # of each model among those on its side
+    # the probability of each model among those that agree with it on the term
     share <- exp(posterior - ifelse(inside, log_total(posterior[inside]), log_total(posterior[!inside])))
     error <- sqrt(sum(share^2 * variance))
     p <- stats::plogis(log_odds(posterior))
@@ -53,7 +53,7 @@ inclusion <- function(comparison, terms) {
   }))
 }
 
-# A logical matrix, the models in its rows.
+# Whether each model contains each term: a logical matrix, a row a model.
 check_terms <- function(terms, models) {
   check_given(terms, "terms")
   if (is.list(terms) && !is.data.frame(terms)) {
@@ -62,7 +62,7 @@ check_terms <- function(terms, models) {
     has <- matrix(unlist(lapply(each, function(own) all %in% own)), length(models), byrow = TRUE)
     return(name_columns(has, all))
   }
-  # rows that have only numbers have no names
+  # automatic row names are not names of models
   if (is.data.frame(terms)) terms <- as.matrix(terms, rownames.force = is.character(attr(terms, "row.names")))
   if (!is.logical(terms) || !is.matrix(terms) || anyNA(terms) || is.null(colnames(terms))) {
     abort_argument(terms, "terms", "a list of formulas or fits, or a logical matrix with names of its columns")
@@ -70,19 +70,19 @@ check_terms <- function(terms, models) {
   terms[in_order_of(seq_len(nrow(terms)), models, rownames(terms), nrow(terms)), , drop = FALSE]
 }
 
-# The elements of x that belong to the models: by their names, or all of them.
+# The elements of x in the order of the models: matched by `names`, or as they are if there are no names.
 in_order_of <- function(x, models, names, n) {
   if (!is.null(names) && all(models %in% names)) {
     x[match(models, names)]
   } else if (is.null(names) && n == length(models)) {
     x
   } else {
-    abort("{.arg terms} must be of the models {.val {models}}: with these names, or without names and as many; there
+    abort("{.arg terms} must match the models {.val {models}}, by these names, or by their number without names; there
       {?is/are} {n}{if (!is.null(names)) ' with other names'}.")
   }
 }
 
-# The names of the terms of a model. The order in an interaction makes no difference.
+# The names of the terms of a model; those of interactions are sorted, so that `a:b` and `b:a` are the same.
 term_labels <- function(x) {
   if (inherits(x, "smc_fit")) x <- x$target$brmsfit
   if (inherits(x, "brmsfit")) x <- x$formula
@@ -110,23 +110,23 @@ abort_terms <- function(x) abort_argument(x, "terms", "a list of formulas or fit
 #' Draws from the posterior over all models together: a model is drawn by its posterior probability, and then its
 #' variables by its own posterior.
 #'
-#' A variable is taken to mean the same in all models in which its name stands. In a draw of a model that lacks it, it
-#' is 0: so the draws of an effect have a point mass at zero, the posterior probability that it is not there, and its
-#' mean is shrunk by that probability. Where the lack of a variable does not mean 0, as for a scale or a degree of
-#' freedom, leave it out, or take the draws of the models that have it.
+#' A variable is assumed to have the same meaning in all models that have a variable of its name. In draws of the other
+#' models it is 0: so the draws of an effect have a point mass at zero, the posterior probability that the effect is
+#' absent, and its mean is shrunk towards 0. If absence does not mean 0, as for a scale or a degree of freedom, leave
+#' the variable out, or use only the draws of the models that have it.
 #'
-#' Nothing is random: models and draws are resampled systematically, so that the shares of the models are their
-#' probabilities but for rounding. The errors of these probabilities are those of [compare_evidence()].
+#' Models and draws are resampled systematically, without randomness: the shares of the models are their probabilities
+#' up to rounding. The errors of these probabilities are those of [compare_evidence()].
 #'
 #' @param fits a list of fits of [smc()], or the result of [smc_all()].
-#' @param variables names of variables (character vector, `"tau"` for all of `tau[1]`, `tau[2]`, ...); NULL for those
-#'   that at least two models have.
+#' @param variables names of variables (character vector, `"tau"` for all of `tau[1]`, `tau[2]`, ...); NULL for the
+#'   variables of at least two models.
 #' @param prior_prob as of [compare_evidence()].
 #' @param n_draws number of draws (positive integer).
 #' @return A data frame with a row a draw: `.model`, the name of its model, and the variables.
 #'   `posterior::as_draws_df(draws[-1])` has them for the package posterior.
-#' @section Errors: `autosmc_error_input` for fewer than two fits, for fits that have kept moments only, and for names
-#'   that no variable has. Warnings are those of [compare_evidence()].
+#' @section Errors: `autosmc_error_input` for fewer than two fits, for fits that have kept moments only, and for unknown
+#'   names of variables. Warnings are those of [compare_evidence()].
 #' @seealso [inclusion()]
 #' @examples
 #' y <- c(0.4, 1.2, -0.3, 0.9, 1.5)

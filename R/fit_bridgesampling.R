@@ -1,4 +1,4 @@
-# Methods for the generics of the package bridgesampling.
+# Methods of fits for the generics of the packages bridgesampling and bayestestR.
 
 #' Fits in the functions of bridgesampling
 #'
@@ -6,21 +6,21 @@
 #' results of `bridgesampling::bridge_sampler()`, before or after them. For errors of
 #' the Bayes factors and of the probabilities, see [compare_evidence()].
 #'
-#' A fit is one estimate, an object of class `bridge` with the element `logml`, its `log_z`. Its islands are no
-#' repetitions, of which bridgesampling takes the median. Beside repetitions (`bridge_list`) that come first,
-#' bridgesampling recycles it, and says so.
+#' For bridgesampling, a fit is a single estimate: an object of class `bridge` whose element `logml` is its `log_z`. Its
+#' islands are not repetitions, of which bridgesampling would take the median. If the first model is a `bridge_list` of
+#' repetitions, bridgesampling recycles the fit, and says so.
 #'
-#' `bayes_factor()` does as `bf()`, and names the models as they were given. Where a result of bridgesampling comes
-#' first, the method is that package's own, which calls the models `x1` and `x2`; use `bf()`, which names them.
-#' `bayestestR::bayesfactor_models()` takes the fits as its arguments, or those of [smc_all()]; another list of them
-#' never reaches this package: use `do.call(bayestestR::bayesfactor_models, fits)`.
+#' `bayes_factor()` is the same as `bf()`, and names the models as they were given. If the first model is a result of
+#' bridgesampling, its own method is used, which calls the models `x1` and `x2`; `bf()` names them.
+#' `bayestestR::bayesfactor_models()` takes fits as separate arguments, or a result of [smc_all()]. For another list of
+#' fits use `do.call(bayestestR::bayesfactor_models, fits)`.
 #'
 #' @param x,x1,bridge_object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param x2 a fit, or a result of `bridgesampling::bridge_sampler()`.
 #' @param log whether to return the log Bayes factor (TRUE or FALSE).
-#' @param denominator the number of the fit that the others are compared with.
+#' @param denominator the number of the fit with which the others are compared.
 #' @param verbose not used.
-#' @param ... for `post_prob()`, more of what `x2` may be; for `bayesfactor_models()`, fits; otherwise not used.
+#' @param ... for `post_prob()`, further models, as `x2`; for `bayesfactor_models()`, fits; otherwise not used.
 #' @param prior_prob,model_names as of [compare_evidence()].
 #' @return `logml()`: `log_z` (number). `bf()`, and so `bayes_factor()`: the Bayes factor of `x1` over `x2`, an object
 #'   of class `bf_default` with the elements `bf` and `log`. `bayesfactor_models()`: the table of that package.
@@ -29,8 +29,8 @@
 #'   as a `percentage` (string).
 #' @section Warnings: Of class `autosmc_warning_unreliable` from `bf()` and `post_prob()`, when
 #'   diagnostics of a fit have failed.
-#' @section Errors: `autosmc_error_input` when there is nothing to compare with, when
-#'   something is no fit, and when the error of a fit with one island is asked for.
+#' @section Errors: `autosmc_error_input` for fewer than two models, for an object that is not a model, and for the
+#'   error measures of a fit with one island.
 #' @examplesIf requireNamespace("bridgesampling", quietly = TRUE)
 #' one <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' other <- smc(target_gaussian(2, sd = 1.5), n_particles = 128, n_steps = 8, seed = 2)
@@ -92,11 +92,11 @@ bridge_sampler.smc_fit <- function(samples, ...) {
   if (!is.null(target$outputs)) {
     abort(c(
       "{.fn bridge_sampler} needs draws on the scale on which {.arg samples} was sampled.",
-      "i" = "Those of a Stan program are of other variables: give bridgesampling a fit of rstan."
+      "i" = "The draws of a Stan program are on another scale: give bridgesampling a fit of rstan."
     ))
   }
   samples$particles <- unconstrain(target, samples$particles)
-  # to look for a compiled routine takes longer than to call it
+  # looking up a compiled routine takes longer than calling it
   evaluators <- with_addresses(target_interface(target))
   log_posterior <- function(u, data) {
     evaluate_target(target, matrix(u, 1), gradient = FALSE, unconstrained = TRUE, evaluators = evaluators)$log_density

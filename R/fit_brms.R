@@ -1,19 +1,21 @@
-#' The fit of a model of brms, as brms has it
+# as_brmsfit(), and methods of fits for the generics that brms uses.
+
+#' A fit as a brmsfit
 #'
-#' Puts the draws of a fit into the `brmsfit` that it was made of, under the names that brms gives its parameters
-#' (`b_Days`, `sd_Subject__Intercept`). All that brms does with its own fits it then does with this one:
-#' `summary()`, `fitted()`, `plot()`, `loo()` and all the rest.
+#' Puts the draws of a fit into the `brmsfit` from which its target was made, with the parameter names of brms
+#' (`b_Days`, `sd_Subject__Intercept`). All functions of brms work on the result: `summary()`, `fitted()`, `plot()`,
+#' `loo()` and the others.
 #'
-#' These it does with the fit itself: `posterior_predict()`, `posterior_epred()`, `posterior_linpred()`,
+#' The following also work on the fit itself: `posterior_predict()`, `posterior_epred()`, `posterior_linpred()`,
 #' `predictive_error()`, `predictive_interval()`, `posterior_interval()`, `log_lik()`, `bayes_R2()`,
 #' `conditional_effects()`, `conditional_smooths()`, `hypothesis()`, `pp_check()`, `fixef()`, `ranef()`, `VarCorr()`,
-#' `loo()`, `fitted()`, `residuals()` and `predict()`. Each makes a `brmsfit` first, so that for several of them it is
-#' quicker to make one by `as_brmsfit()`.
+#' `loo()`, `fitted()`, `residuals()` and `predict()`. Each makes a `brmsfit` first; if you use several of them, it is
+#' quicker to call `as_brmsfit()` once.
 #'
-#' The draws weigh the same, as those of [as.matrix()][as.matrix.smc_fit] do; each island is a chain. Some are there
-#' several times, which effective sample sizes of brms do not see: those of the fit are in `summary(fit)`. What brms
-#' reads of Hamiltonian Monte Carlo, such as divergent transitions, is 0, and so is `lp__`. What needs the compiled
-#' model of rstan, such as `bridge_sampler()` or `loo(moment_match = TRUE)`, does not work where brms cannot compile.
+#' The draws have equal weights, as those of [as.matrix()][as.matrix.smc_fit]; each island is a chain. Resampling
+#' repeats some draws, which the effective sample sizes of brms do not account for: use those of `summary(fit)`.
+#' Diagnostics of Hamiltonian Monte Carlo, such as divergent transitions, are 0, and so is `lp__`. Functions that need
+#' the compiled model of rstan, such as `bridge_sampler()` or `loo(moment_match = TRUE)`, work only if brms can compile.
 #'
 #' @param fit a fit that [smc()] made of a `brmsfit`, which may be one without draws, of `brm(empty = TRUE)`.
 #' @return A `brmsfit`.
@@ -21,7 +23,7 @@
 #'   `autosmc_error_package` when brms or rstan is not installed.
 #' @seealso [as_target.brmsfit()]
 #' @examples
-#' # brms compiles for a minute, which is longer than an example may take
+#' # compilation by brms takes a minute
 #' \dontrun{
 #' prior <- brms::prior(normal(0, 10), class = "b")
 #' fit <- smc(brms::brm(dist ~ speed, cars, prior = prior, empty = TRUE))
@@ -47,7 +49,7 @@ as_brmsfit <- function(fit) {
 
 is_of_brmsfit <- function(fit) !is.null(fit$target$brmsfit)
 
-# What brms does with its fits, by generics of other packages, whose first argument is an `object` or `x`.
+# Calls a function of brms on the fit as a brmsfit. The methods below have the first argument of their generics.
 ask_brms <- function(name, fit, ...) getExportedValue("brms", name)(as_brmsfit(fit), ...)
 
 #' @rawNamespace S3method(rstantools::posterior_predict, smc_fit, brms_of_object)

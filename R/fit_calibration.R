@@ -1,6 +1,6 @@
-# What data sets of known models say of the evidences that were found for them: see check_evidence().
+# The tests, tables and plots of check_evidence(): calibration of posterior model probabilities.
 
-# rows: of fit_data_set().
+# An object of class smc_calibration. rows: a list of results of fit_data_set(). seed: of the simulated p-value.
 calibration_of <- function(rows, models, prior_prob, seed) {
   n <- length(rows)
   k <- length(models)
@@ -43,12 +43,15 @@ normalise_rows <- function(x) {
 
 # tests -----------------------------------------------------------------------
 
-# Of the test; and how often it is to see the error that it tells of. Both are the usual ones.
+# The conventional level of the test, the power for which the detectable error `seen` is computed, and the number of
+# simulated data sets of its p-value.
 test_level <- 0.05
 test_power <- 0.8
 n_replications <- 999
 
-# log_p: log posterior probabilities, a row a data set. Each model's log Z may be shifted, and all be multiplied.
+# Score tests of calibration in k + 1 directions: a shift of the log evidence of each model, and a factor of all. log_p:
+# log posterior probabilities, a row a data set. list(estimate, std_error, seen), a number a direction, and the p_value
+# of the largest score.
 test_calibration <- function(log_p, log_z, true, seed) {
   n <- nrow(log_p)
   k <- ncol(log_p)
@@ -59,7 +62,7 @@ test_calibration <- function(log_p, log_z, true, seed) {
   part <- function(name) vapply(tilts, `[[`, 0, name)
   info <- part("info")
   mean <- part("mean")
-  # where probabilities are 0 and 1, a true model of probability 0 is beyond any limit
+  # if all probabilities are 0 or 1, a true model of probability 0 has an arbitrarily large score
   spread <- sqrt(pmax(info, .Machine$double.xmin))
   largest_score <- function(true) {
     sums <- c(tabulate(true, k), sum(directions[[k + 1]][seq_len(n) + n * (true - 1L)]))
@@ -82,8 +85,9 @@ test_calibration <- function(log_p, log_z, true, seed) {
   )
 }
 
-# The multiple of `x`, as large as log_p, that is to be added to log_p for the true models to be likeliest, with Firth's
-# correction, which keeps it finite; `mean` and `info`, the mean and variance of the sum of x of the true models.
+# The factor of `x`, a matrix like log_p, that added to log_p maximises the likelihood of the true models, with Firth's
+# correction, which keeps it finite: list(estimate, std_error, mean, info), the last two the mean and the variance of
+# the sum of x over the true models.
 tilt <- function(x, log_p, true) {
   moments <- function(by) {
     p <- exp(normalise_rows(log_p + by * x))
@@ -148,16 +152,16 @@ print.smc_calibration <- function(x, ...) {
   largest <- max(x$models$seen)
   said <- c(
     if (is.na(x$p_value)) {
-      "The data sets leave no doubt of the true model, or have no fits: nothing can be said of the evidences."
+      "No test: in each data set the true model has the posterior probability 1, or a fit failed."
     } else {
       sprintf(
-        "%s (p = %s). With these data sets an error of %s in log Z would be seen four times in five.",
-        if (x$p_value < test_level) "The posterior probabilities are not calibrated" else "No miscalibration is seen",
+        "%s (p = %s). These data sets detect an error of %s in log Z with a probability of 0.8.",
+        if (x$p_value < test_level) "The posterior probabilities are not calibrated" else "No miscalibration found",
         format_probability(x$p_value), fixed(largest, 2)
       )
     },
     if (x$n_failed > 0) {
-      sprintf("! Of %s %d failed, so the check has not passed.", count_of(nrow(x$fits), "fit"), x$n_failed)
+      sprintf("! Of %s %d failed: the check has not passed.", count_of(nrow(x$fits), "fit"), x$n_failed)
     },
     if (any(x$fits$converged %in% FALSE)) {
       sprintf("! In %s diagnostics have failed.", count_of(sum(x$fits$converged %in% FALSE), "fit"))

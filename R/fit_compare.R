@@ -1,58 +1,59 @@
-# Comparison of models by their evidence.
+# compare_evidence(): Bayes factors and posterior model probabilities.
 
 #' Compare models by their evidence
 #'
 #' Bayes factors and posterior model probabilities, with their standard errors.
 #'
-#' The errors of the fits are taken to be independent: make each with a seed of its own, as [smc()] does unless told
-#' otherwise. Fits of similar targets that share a seed are correlated.
+#' The errors of the fits are assumed to be independent: use a different `seed` for each fit, as [smc()] does by
+#' default. The errors of fits of similar targets with the same seed are correlated.
 #'
 #' @param ... two or more fits of [smc()], [smc_adapt()] or [smc_run()], or results of
 #'   `bridgesampling::bridge_sampler()`, or a list of them; all for the same data, and with
-#'   log densities from which no constant has been dropped. Beside these, what is known from elsewhere: a result of
-#'   [log_evidence()], or numbers as `c(log_z = -12.3, std_error = 0.1)`, with the error 0 for what is known exactly. A
-#'   list or a data frame of one row with these names, such as [glance()] returns, is taken too.
-#'   An error among them, as [smc_all()] keeps it where a model has failed, is left out with a warning that names it.
+#'   log densities from which no constant has been dropped. An evidence from elsewhere is given as a result of
+#'   [log_evidence()], or as numbers such as `c(log_z = -12.3, std_error = 0.1)`, with the error 0 if it is exact, or as
+#'   a list or a data frame of one row with these names, such as [glance()] returns. An error, which [smc_all()] keeps
+#'   in place of a failed fit, is left out with a warning that names the model.
 #' @param prior_prob prior probabilities of the models: a numeric vector, not negative, that sums to one, in the order
-#'   of the models or with their names; or a function of the names of the models that returns numbers to which the
-#'   probabilities are proportional. NULL for equal ones. Where models have failed, those of the others keep their
-#'   ratios.
+#'   of the models or with their names; or a function of the names of the models that returns numbers proportional to
+#'   the probabilities. NULL for equal probabilities. If models have failed, those of the others keep their ratios.
 #' @param model_names names of the models (character vector); NULL for the names of
 #'   the arguments, or the expressions given.
-#' @return A data frame of class `smc_evidence`, a row a model in the order given:
+#' @return A data frame of class `smc_evidence`, with a row for each model in the order given:
 #'
-#' * `model`; `log_z` and its `std_error`, as the fit has them;
-#' * `log_bf`, the log Bayes factor of the model over the best one, the one of the largest `log_z`, and `log_bf_error`,
-#'   its standard error (of the best one both are 0; which one that is, is taken as given); `bf`, the Bayes factor;
+#' * `model`; `log_z` and its `std_error`, as in the fit;
+#' * `log_bf`, the log Bayes factor of the model over the best one, that with the largest `log_z`, and `log_bf_error`,
+#'   its standard error (both are 0 for the best model; the choice of the best model is treated as fixed); `bf`, the
+#'   Bayes factor;
 #' * `post_prob`, the posterior probability of the model, and `post_prob_error`, its standard error; `prior_prob`;
-#' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
-#'   where there are none, as for what is no fit).
+#' * `converged`: whether all diagnostics of the fit have passed, as in `glance()` (NA if there are none, and for an
+#'   evidence from elsewhere).
 #'
-#'   Errors are by the delta method, which is good for a `std_error` of `log_z` well below 1. They are NA where one that
-#'   they need is: that of a fit with one island, or of a repeated or warped bridge sample.
+#'   Standard errors are computed by the delta method, which is accurate if the `std_error` of `log_z` is well below 1.
+#'   They are NA if they depend on an unknown one: that of a fit with one island, or of a repeated or warped bridge
+#'   sample.
 #'
-#'   It prints without `bf` and `prior_prob`, and with `converged` where a fit has not. `print(x, digits = 2)` shows so
-#'   many digits of the standard errors. `plot()` and `ggplot2::autoplot()` show the log Bayes factors with intervals of
-#'   two standard errors, and the posterior probabilities, the model of the largest evidence on top and then the most
-#'   probable ones. Plots and `print()` show 20 models and sum up the others, [report()], which makes a paragraph, five.
-#'   `tidy()` has the columns under the names of broom. A document of knitr has the table that is printed, with other
-#'   settings by `knitr::kable(format(x))`.
+#'   `print()` does not show `bf` and `prior_prob`, and shows `converged` only if it is FALSE for a fit.
+#'   `print(x, digits = 2)` shows two digits of the standard errors. `plot()` and `ggplot2::autoplot()` show the log
+#'   Bayes factors with intervals of two standard errors, and the posterior probabilities; the model with the largest
+#'   evidence comes first, then the most probable ones. Plots and `print()` show 20 models and summarise the others; the
+#'   paragraph of [report()] has five. `tidy()` uses the column names of broom. A document of knitr shows the printed
+#'   table; for other settings use `knitr::kable(format(x))`.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing, an estimate is biased, two fits
 #'   share a seed, or a model has failed. Of class `autosmc_warning_unreliable`, when diagnostics of a fit have failed.
 #'   Of class `autosmc_warning_prior`, when priors are improper (`fit$improper`), unless all models have an improper
-#'   prior of the same parameters, so that its constant cancels. Of class `autosmc_warning_data`, when the observations
-#'   are known not to be the same: how many there are, or the values of the response, in whatever order. They are known
-#'   where the data of a Stan program, or those of an object of TMB, have a `y`, `Y` or `N`, and where the target was
-#'   given its `response` or `nobs` (see [target_function()]). The last three are kept with the table: `print()` and
-#'   [report()] say them again.
-#' @section Errors: `autosmc_error_input` for fewer than two fits, for something that is
-#'   no fit, and for other arguments that are not what they should be.
+#'   prior of the same parameters, so that its constant cancels. Of class `autosmc_warning_data`, when the models are
+#'   known to have different observations: another number of them, or other values of the response, in any order. The
+#'   observations are known if the data of a Stan program or of an object of TMB have a `y`, `Y` or `N`, or if the
+#'   target was given its `response` or `nobs` (see [target_function()]). The table keeps the last three warnings, and
+#'   `print()` and [report()] repeat them.
+#' @section Errors: `autosmc_error_input` for fewer than two fits, for an object that is not an evidence, and for other
+#'   arguments that are not what they should be.
 #' @source Kass and Raftery (1995), *Bayes factors*, Journal of the American Statistical Association 90, 773-795.
 #' @seealso [smc_all()] for the fits of many models, [inclusion()] for their terms, [average_draws()] for draws over
 #'   all of them, and [check_evidence()] for whether such probabilities are calibrated. [logml.smc_fit()] for the
 #'   functions of the package bridgesampling.
 #' @examples
-#' # observations of a mean mu, with two priors for it
+#' # observations with mean mu, and two priors of mu
 #' y <- c(0.4, 1.2, -0.3, 0.9, 1.5)
 #' fit_with_prior <- function(sd, seed) {
 #'   log_joint <- function(mu) { # of all particles, a row each
@@ -77,7 +78,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   }
   prior_prob <- check_prior_prob(prior_prob, labels, is_there)
   if (!all(is_there)) {
-    warn("comparison", "The comparison is without {.val {labels[!is_there]}}: no fit.")
+    warn("comparison", "The comparison leaves out {.val {labels[!is_there]}}: the fit failed.")
   }
   models <- models[is_there]
   labels <- labels[is_there]
@@ -97,7 +98,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   tibble::new_tibble(columns, problems = problems, class = "smc_evidence")
 }
 
-# A table without some of the columns is a tibble like any other.
+# A subset that lacks columns of a comparison is a plain tibble.
 #' @export
 `[.smc_evidence` <- function(x, ...) {
   part <- NextMethod()
@@ -134,18 +135,18 @@ print.smc_evidence <- function(x, ..., digits = NULL) {
   invisible(x)
 }
 
-# So many models have room in a table on the screen, or in a plot.
+# The largest number of models in a printed table or a plot.
 most_models <- 20
 
-# A comparison cut in two: the `first` models, of which the first has the largest evidence and the others are those of
-# the largest posterior probability, in this order; and the `rest`.
+# A comparison in two parts: the `first` n models, the one with the largest evidence and then the most probable ones,
+# and the `rest`.
 most_probable <- function(comparison, n = most_models) {
   ranked <- union(which.max(comparison$log_bf), order(-comparison$post_prob, -comparison$log_bf))
   shown <- seq_along(ranked) <= n
   list(first = comparison[ranked[shown], ], rest = comparison[ranked[!shown], ])
 }
 
-# What is printed, as a data frame of text.
+# The printed table, a data frame of text.
 #' @export
 format.smc_evidence <- function(x, ..., digits = NULL) {
   if (!is.null(digits)) check_count(digits, "digits", max = 15)
@@ -160,7 +161,7 @@ format.smc_evidence <- function(x, ..., digits = NULL) {
   table
 }
 
-# A table of a document made by knitr is the one that is printed.
+# knitr shows the printed table.
 #' @exportS3Method knitr::knit_print
 knit_print.smc_evidence <- function(x, ...) {
   knitr::knit_print(knitr::kable(format(x), row.names = FALSE), ...)
@@ -184,8 +185,8 @@ glance.smc_evidence <- function(x, ...) {
 
 evidences_of <- function(models, labels) bind_rows(Map(evidence_of, models, labels))
 
-# One row: log_z, std_error, biased, converged, seed, which is NA where there is no error that others could share.
-# label: what an error calls it.
+# The evidence of a model as a row: log_z, std_error, biased, converged, seed (NA if there is no Monte Carlo error).
+# label: the name of the argument in error messages.
 evidence_of <- function(x, label) {
   if (inherits(x, "smc_fit")) {
     return(new_table(
@@ -200,15 +201,15 @@ evidence_of <- function(x, label) {
       abort_argument(x, label, fits)
     }
     check_installed("bridgesampling", "for its results")
-    # it knows the error of a single sample that is not warped
+    # bridgesampling has an error only for a single sample that is not warped
     has_error <- inherits(x, "bridge") && x$method == "normal"
     known <- c(bridgesampling::logml(x), if (has_error) bridgesampling::error_measures(x)$cv else NA_real_)
   }
   new_table(log_z = known[1], std_error = known[2], biased = NA, converged = NA, seed = NA_real_)
 }
 
-# c(log_z, std_error) of what log_evidence() returns, or of numbers under these names: the error is NA where there is
-# none. NULL for anything else.
+# c(log_z, std_error) of a result of log_evidence(), or of a vector or list with these names; an absent error is NA.
+# NULL for anything else.
 known_evidence <- function(x) {
   if (inherits(x, "log_evidence")) {
     x <- list(log_z = as.numeric(x), std_error = attr(x, "std_error"))
@@ -221,7 +222,7 @@ known_evidence <- function(x) {
   if (is_number(error) && error >= 0 || is.na(error)) c(number("log_z"), error)
 }
 
-# d p_i / d log z_j = p_i (1(i = j) - p_j)
+# By the delta method, with d p_i / d log z_j = p_i (1(i = j) - p_j): list(estimate, std_error).
 posterior_probabilities <- function(estimates, prior_prob) {
   p <- exp(normalise_log(estimates$log_z + log(prior_prob)))
   n <- length(p)
@@ -230,7 +231,7 @@ posterior_probabilities <- function(estimates, prior_prob) {
   list(estimate = p, std_error = sqrt(as.vector(variance)))
 }
 
-# Models, and what they are called: those of a list, where that is all that is given.
+# The models in the dots, or in a list that is the only argument, and the expressions from which they are named.
 models_given <- function(models, expressions) {
   if (length(models) == 1 && is_list_of_models(models[[1]])) {
     models <- unclass(models[[1]])
@@ -241,8 +242,8 @@ models_given <- function(models, expressions) {
 
 is_list_of_models <- function(x) identical(class(x), "list") || inherits(x, "smc_fits")
 
-# What the models of a list are called: the names of its elements, the expressions of
-# list(a, b), or else nothing.
+# The expressions from which the models of a list are named: those of a call list(a, b), or NULLs with the names of the
+# list.
 expressions_in <- function(expression, models) {
   if (is.call(expression) && identical(expression[[1]], as.name("list"))) {
     return(as.list(expression)[-1])
@@ -250,8 +251,8 @@ expressions_in <- function(expression, models) {
   stats::setNames(vector("list", length(models)), names(models))
 }
 
-# Names for the models: those given, those of the arguments, or the expressions; a
-# call made by a program may have the fit itself where a person has an expression.
+# Names for the models: those given, those of the arguments, or the expressions. A call made by do.call() may contain
+# the fit itself instead of an expression; its name is then "model 1" and so on.
 check_labels <- function(model_names, expressions) {
   n <- length(expressions)
   if (!is.null(model_names)) {
@@ -268,7 +269,7 @@ check_labels <- function(model_names, expressions) {
   make.unique(labels)
 }
 
-# is_there: which of the models have an evidence; the probabilities are of these.
+# The prior probabilities of the models that have an evidence. is_there: whether each has one.
 check_prior_prob <- function(prior_prob, labels, is_there = rep(TRUE, length(labels))) {
   n <- length(labels)
   given <- if (is.null(prior_prob)) rep(1 / n, n) else prior_prob
@@ -311,7 +312,7 @@ warn_of_comparison <- function(labels, estimates) {
   }
 }
 
-# Of what makes a comparison meaningless, however well each of the evidences is known; in sentences, which the
+# Warns of problems that make a comparison invalid, even if each evidence is accurate. Returns the sentences, which the
 # comparison keeps.
 warn_of_models <- function(labels, models, estimates) {
   c(
@@ -325,7 +326,7 @@ warn_of_laplace <- function(labels, models) {
   if (length(of_laplace) > 0) {
     warn_of_problem(
       sprintf(
-        "The comparison is approximate: log Z of %s is that of Laplace's approximation, by an unknown error.",
+        "The comparison is approximate: log Z of %s is that of Laplace's approximation, whose error is unknown.",
         toString(dQuote(of_laplace, FALSE))
       ),
       advice = "Where {.arg random} effects fall into small groups, {.code method = \"auto\"} is exact.",
@@ -334,15 +335,15 @@ warn_of_laplace <- function(labels, models) {
   }
 }
 
-# The unknown constant of an improper prior cancels where all models have this prior of the same parameters.
+# The unknown constant of an improper prior cancels if all models have improper priors of the same parameters.
 warn_of_improper <- function(labels, models) {
   improper <- lapply(models, function(x) if (inherits(x, "smc_fit")) x$improper)
   which <- lapply(improper, function(x) sort(paste(x, names(x))))
   if (length(unique(which)) > 1) {
     without <- lengths(improper) > 0
     warn_of_problem(
-      "The comparison means nothing: the models have improper priors of different parameters, and with each of them
-        an unknown constant in log Z.",
+      "The comparison means nothing: the models have improper priors of different parameters, and each of these adds an
+        unknown constant to log Z.",
       sprintf("In %s: %s", labels[without], vapply(improper[without], several, "")),
       "Give these parameters proper priors.", "prior"
     )
@@ -354,7 +355,7 @@ warn_of_unconverged <- function(labels, estimates) {
   if (length(failed) > 0) {
     warn_of_problem(
       sprintf("The comparison is not to be trusted: diagnostics of %s have failed.", toString(dQuote(failed, FALSE))),
-      advice = "See what a fit says when it is printed, or its {.field diagnostics}.", class = "unreliable"
+      advice = "Print the fit, or see its {.field diagnostics}.", class = "unreliable"
     )
   }
 }

@@ -1,43 +1,43 @@
-# Draws in the formats of the package posterior.
+# Methods of fits for the packages posterior and coda, and the draws behind them.
 
 #' Draws of a fit, for posterior and bayesplot
 #'
-#' Methods for the generics of the package posterior, with which a fit becomes draws for all that works on these.
+#' Methods for the generics of the package posterior, which convert a fit to draws in its formats.
 #' [posterior::summarise_draws()] and the plots of bayesplot also take the fit itself.
 #'
-#' Without weights, every island is a chain: it is resampled within itself, to as many draws as it has particles, or as
-#' were kept (`keep` of [smc()]). Resampling is systematic, without any randomness: a fit always has the same draws.
-#' They stand in the order of the particles, in which the descendants of a common ancestor are neighbours. What these
-#' share is then seen as autocorrelation, so that the effective sample sizes and Monte Carlo errors of posterior account
-#' for it, to within some 20 %. Permuted, the draws would look better than they are. An island in which all particles
-#' died has no draws.
+#' Without weights, every island is a chain: its particles are resampled to draws of equal weight, as many as there are
+#' particles, or as were kept (`keep` of [smc()]). Resampling is systematic and not random: a fit always has the same
+#' draws. The draws are in the order of the particles, in which descendants of a common ancestor are neighbours. Their
+#' dependence appears as autocorrelation, so that the effective sample sizes and Monte Carlo errors of posterior account
+#' for it, to within some 20 %. Do not permute the draws: these errors would then be too small. An island in which all
+#' particles died has no draws.
 #'
-#' Chains count alike in posterior, where [summary.smc_fit()] weighs each island in proportion to its estimate of the
-#' evidence. Both are consistent, and differ little unless the islands disagree (then `rhat` is high, and [smc()] has
-#' warned). For the weighted estimate itself take `weights = TRUE`.
+#' In posterior all chains have equal weight, whereas [summary.smc_fit()] weights each island in proportion to its
+#' estimate of the evidence. Both are consistent, and differ little unless the islands disagree (then `rhat` is high,
+#' and [smc()] has warned). The weighted draws are those of `weights = TRUE`.
 #'
 #' @param x a fit of [smc()], [smc_adapt()] or [smc_run()].
-#' @param ... of `as_draws()` and `as_draws_array()` not used; of the other formats `weights`, `generated`, `fold` and
-#'   `effects`; of `subset_draws()` its arguments.
-#' @param weights FALSE for draws that all weigh the same; TRUE for the particles of all islands together, one chain,
-#'   with their weights, see [posterior::weight_draws()]. Few functions of posterior look at weights:
+#' @param ... for `as_draws()` and `as_draws_array()` not used; for the other formats `weights`, `generated`, `fold` and
+#'   `effects`; for `subset_draws()` its arguments.
+#' @param weights FALSE for draws of equal weight; TRUE for the particles of all islands together, as one chain, with
+#'   their weights, see [posterior::weight_draws()]. Few functions of posterior use weights:
 #'   [posterior::resample_draws()] does, [posterior::summarise_draws()] does not.
-#' @param generated whether the draws are to have all generated quantities of a Stan program (TRUE or FALSE), or the
-#'   names of some (character vector, such as `"y_rep"`). Those of more than 100 elements are not in the fit, unless
-#'   `include` of [target_stan()] names them: they are made when they are asked for. A program of a saved fit is
-#'   compiled again if need be.
-#' @param fold whether draws are folded onto one copy, where the density is the same when labels are permuted or signs
-#'   changed, as `shape` says in print (TRUE or FALSE). [coef()][coef.smc_fit] and [summary()][summary.smc_fit] always
-#'   do so, without which the labels' means would be the same.
-#' @param effects whether the draws are to have the random effects, where [smc()] has integrated them out exactly (TRUE
-#'   or FALSE), or how many such draws (positive integer). They take time, so by TRUE there are some 400: draws of the
-#'   parameters, evenly spread in each island, with one of the effects given each, by the inverse of the distribution
+#' @param generated whether the draws include all generated quantities of a Stan program (TRUE or FALSE), or the names
+#'   of some (character vector, such as `"y_rep"`). Quantities of more than 100 elements are not in the fit, unless
+#'   `include` of [target_stan()] names them, and are computed on request. The program of a saved fit is compiled again
+#'   if necessary.
+#' @param fold whether draws are mapped to one copy of each mode, if the density is invariant to permutations of labels
+#'   or changes of sign, as `shape` in the printed fit says (TRUE or FALSE). [coef()][coef.smc_fit] and
+#'   [summary()][summary.smc_fit] always do this: otherwise the means of all labels would be equal.
+#' @param effects whether the draws include the random effects, if [smc()] has integrated them out exactly (TRUE or
+#'   FALSE), or the number of such draws (positive integer). They take time, so TRUE gives some 400: draws of the
+#'   parameters, evenly spread over each island, and for each a draw of the effects, by inversion of the distribution
 #'   function along the rays by which they are integrated out, see [as_target()], section Random effects. Within islands
-#'   they are resampled in proportion to the exact over the sampled likelihood, so that they are draws of the exact
-#'   density, and a few of them are there twice.
+#'   the draws are resampled in proportion to the exact over the sampled likelihood, so that they are draws of the exact
+#'   density; a few are repeated.
 #' @return `as_draws()`, `as_draws_array()`: a `draws_array` of the target's variables. The others: the same draws in
 #'   their format. With `weights`, `.log_weight` is a further, hidden variable. `variables()`, `nvariables()`,
-#'   `ndraws()`, `nchains()`, `niterations()` and `subset_draws()`: of the draws that weigh the same.
+#'   `ndraws()`, `nchains()`, `niterations()` and `subset_draws()` refer to the draws of equal weight.
 #' @section Errors: `autosmc_error_input` for any other argument, and for a fit that has kept moments only.
 #' @examplesIf requireNamespace("posterior", quietly = TRUE)
 #' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
@@ -55,7 +55,7 @@ as_draws.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE, fold = 
   check_dots_empty(...)
   if (!isFALSE(effects)) {
     if (!isFALSE(weights) || !isFALSE(generated) || !isFALSE(fold)) {
-      abort("{.arg effects} does not go together with {.arg weights}, {.arg generated} or {.arg fold}.")
+      abort("{.arg effects} cannot be used together with {.arg weights}, {.arg generated} or {.arg fold}.")
     }
     n <- if (isTRUE(effects)) few_with_effects else check_count(effects, "effects")
     return(as_chains(draws_with_effects(x, n), nchains.smc_fit(x)))
@@ -88,7 +88,7 @@ as_draws_list.smc_fit <- function(x, ...) posterior::as_draws_list(as_draws.smc_
 #' @exportS3Method posterior::as_draws_rvars
 as_draws_rvars.smc_fit <- function(x, ...) posterior::as_draws_rvars(as_draws.smc_fit(x, ...))
 
-# Questions that posterior asks of draws. -------------------------------------------
+# dimensions and subsets --------------------------------------------------------------
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::variables
@@ -118,18 +118,18 @@ subset_draws.smc_fit <- function(x, ...) posterior::subset_draws(as_draws.smc_fi
 
 #' Fits in coda, loo and bridgesampling
 #'
-#' Methods for the generics of other packages, which work on the draws of a fit.
+#' Methods for generics of other packages, which use the draws of a fit.
 #'
 #' `loo()` and `waic()` are for Stan programs that compute `log_lik`, the log likelihood of each observation, and for
 #' fits of brms. For other models [predict.smc_fit()] makes the matrix of log likelihoods that `loo::loo()` takes.
-#' `bridge_sampler()` estimates the evidence by bridge sampling, from the draws of the fit and its log density, on the
-#' unconstrained scale of [unconstrain()]: a second opinion on the same draws.
+#' `bridge_sampler()` estimates the evidence by the package bridgesampling, from the draws of the fit and its log
+#' density, on the unconstrained scale of [unconstrain()], as a comparison with the estimate of the fit.
 #'
 #' @param x,samples a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param ... further arguments of the methods for arrays of [loo::loo()] and
 #'   [loo::waic()], of [coda::mcmc()], and of `bridgesampling::bridge_sampler()`.
-#' @return `as.mcmc.list()`: a chain an island; `as.mcmc()`: the draws of a fit with one
-#'   island. The others: what they return for matrices.
+#' @return `as.mcmc.list()`: a chain for each island; `as.mcmc()`: the draws of a fit with one
+#'   island. The others: the same as for matrices.
 #' @section Errors: `autosmc_error_input` when the draws have no `log_lik`; for `as.mcmc()`,
 #'   when there are several islands; and for `bridge_sampler()`, when the draws are those
 #'   of a Stan program, which are not on the scale on which it is sampled.
@@ -163,8 +163,6 @@ as.mcmc.smc_fit <- function(x, ...) {
   chains[[1]]
 }
 
-# What has no draws --------------------------------------------------------------------
-
 #' @exportS3Method posterior::as_draws
 as_draws.smc_target <- function(x, ...) {
   abort("A target has no draws: sample it with {.fn smc}, and take the fit.")
@@ -172,7 +170,8 @@ as_draws.smc_target <- function(x, ...) {
 
 # internals -------------------------------------------------------------------
 
-# The rows of the particles, island by island, that weigh the same.
+# The rows of the particles that systematic resampling within each island selects, island by island: draws of equal
+# weight.
 equal_rows <- function(fit) {
   check_has_draws(fit)
   kept <- lapply(split(seq_along(fit$island), fit$island), function(rows) {
@@ -181,6 +180,7 @@ equal_rows <- function(fit) {
   unlist(kept, use.names = FALSE)
 }
 
+# The particles with their weights; those of weight zero, whose values are arbitrary, are replaced by the heaviest one.
 weighted_draws <- function(fit, generated) {
   check_has_draws(fit)
   rows <- replace(seq_along(fit$island), exp(fit$log_weights) == 0, which.max(fit$log_weights))
@@ -188,14 +188,14 @@ weighted_draws <- function(fit, generated) {
   posterior::weight_draws(draws, fit$log_weights, log = TRUE)
 }
 
-# Beside these draws the generated quantities that the fit does not have, at these rows of its particles. generated:
-# TRUE for all, or the names of some, without indices.
+# The draws with further columns, the generated quantities that are not in the fit, at these rows of its particles.
+# generated: TRUE for all, FALSE for none, or the names of some, without indices.
 with_generated <- function(draws, fit, rows, generated) {
   names <- generated_names(fit, generated)
   if (length(names) == 0) {
     return(draws)
   }
-  # cbind() would take a copy more
+  # cbind() would make a further copy
   all <- matrix(0, nrow(draws), ncol(draws) + length(names), dimnames = list(NULL, c(colnames(draws), names)))
   own <- seq_len(ncol(draws))
   all[, own] <- draws
@@ -210,23 +210,23 @@ generated_names <- function(fit, generated) {
   }
   unknown <- setdiff(generated, base_names(c(later, colnames(fit$particles))))
   if (length(unknown) > 0) {
-    known <- if (length(later) > 0) paste("as", toString(unique(base_names(later)))) else "and there are none"
+    known <- if (length(later) > 0) paste("such as", toString(unique(base_names(later)))) else "of which there are none"
     abort_argument(unknown, "generated", paste0("TRUE, FALSE or names of generated quantities, ", known))
   }
   later[base_names(later) %in% generated]
 }
 
 generated_at <- function(fit, rows, names) {
-  check_has_state(fit, "its generated quantities cannot be made any more")
+  check_has_state(fit, "its generated quantities cannot be computed")
   u <- if (is_exact_fit(fit)) matrix(0, nrow(fit$particles), 0) else state_draws(fit)
   fit$target$outputs(u[rows, , drop = FALSE], names)
 }
 
-# How many draws have random effects where a user does not say.
+# The default number of draws with random effects.
 few_with_effects <- 400
 
-# About n draws of the parameters with effects, a row a draw, the islands below each other: draws of the fit that are
-# evenly spread, with effects given each, resampled within islands in proportion to the exact over the sampled
+# About n draws of the parameters and effects, a row a draw, island by island: evenly spread draws of the parameters,
+# with a draw of the effects conditional on each, resampled within islands in proportion to the exact over the sampled
 # density.
 draws_with_effects <- function(fit, n) {
   effects <- fit$target$effects
@@ -251,18 +251,19 @@ draws_with_effects <- function(fit, n) {
   cbind(x, drawn)[kept, , drop = FALSE]
 }
 
-# particles: a row a draw, the chains below each other. Of attributes alone R makes no copy.
+# A draws_array of a matrix of draws with the chains below each other. Only attributes are set, so that R does not copy
+# the draws.
 as_chains <- function(particles, n_chains) {
   shape <- c(nrow(particles) %/% n_chains, n_chains, ncol(particles))
   attributes(particles) <- list(dim = shape, dimnames = list(NULL, NULL, colnames(particles)))
   posterior::as_draws_array(particles)
 }
 
+# Names of variables; "tau" stands for all elements of a vector or matrix tau.
 check_variables <- function(variables, names, arg = "variables") {
   if (!is.character(variables) || length(variables) == 0) {
     abort_argument(variables, arg, "NULL or names of variables")
   }
-  # "tau" for all elements of a vector or matrix
   variables <- unlist(lapply(variables, function(variable) {
     elements <- names[startsWith(names, paste0(variable, "["))]
     if (variable %in% names || length(elements) == 0) variable else elements
@@ -271,7 +272,7 @@ check_variables <- function(variables, names, arg = "variables") {
   if (length(unknown) > 0) {
     abort(c(
       "{.arg {arg}} must be names of variables; there is no {.val {unknown}}.",
-      "i" = "There {?is/are} {.val {names}}."
+      "i" = "The variable{?s} {?is/are} {.val {names}}."
     ))
   }
   unique(variables)

@@ -1,18 +1,15 @@
-# The evidence of a model, and comparison of models by it.
-
-# one model -------------------------------------------------------------------
+# log_evidence(): the log evidence of a fit, a number with a standard error.
 
 #' The log evidence of a fit
 #'
-#' As [logLik()] is for a maximum likelihood fit: a number that knows its error. It is the
-#' one of `fit$estimates` that the fit reports.
+#' The log evidence that a fit reports, as a number with its standard error (compare [logLik()]).
 #'
 #' @param object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param ... not used.
-#' @return A number of class `log_evidence`, `log_z` of the fit, with its `std_error` as an
-#'   attribute. It prints with its error, and calculates as a plain number; only `c()` and `sum()` keep errors. The
-#'   squared error of a sum is the sum of those of its fits; a fit that is in it twice has twice its error.
-#' @seealso [compare_evidence()], which has the errors of differences too; [smc_append()].
+#' @return A number of class `log_evidence`, `log_z` of the fit, with its `std_error` as an attribute. It prints with
+#'   its error. In calculations it is a plain number, except that `c()` and `sum()` keep errors. The squared error of a
+#'   sum is the sum of those of its fits; a fit that occurs twice contributes twice its error.
+#' @seealso [compare_evidence()] for the errors of differences; [smc_append()].
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' log_evidence(fit)
@@ -25,7 +22,7 @@ log_evidence <- function(object, ...) {
   new_log_evidence(object$log_z, list(stats::setNames(object$std_error, fit)))
 }
 
-# parts: for each number the errors that it is made of, independent of each other, with signs, and named by the fits.
+# parts: for each number a vector of its independent error terms, with signs, named by the fits from which they come.
 new_log_evidence <- function(log_z, parts) {
   std_error <- vapply(parts, function(errors) sqrt(sum(errors^2)), 0)
   structure(log_z, std_error = std_error, parts = parts, class = "log_evidence")
@@ -45,14 +42,14 @@ print.log_evidence <- function(x, ...) {
   invisible(x)
 }
 
-# A plain number among them is known exactly.
+# Plain numbers are exact.
 #' @export
 c.log_evidence <- function(...) {
   parts_of <- function(x) if (inherits(x, "log_evidence")) attr(x, "parts") else rep(list(numeric()), length(x))
   new_log_evidence(unlist(lapply(list(...), as.numeric)), unlist(lapply(list(...), parts_of), recursive = FALSE))
 }
 
-# What the same fit has contributed is one error, which may cancel.
+# Terms of the same fit are added before they are squared, so that they may cancel.
 #' @export
 sum.log_evidence <- function(..., na.rm = FALSE) {
   all <- c.log_evidence(...)
@@ -60,7 +57,7 @@ sum.log_evidence <- function(..., na.rm = FALSE) {
   new_log_evidence(sum(as.numeric(all)), list(if (is.null(errors)) numeric() else rowsum(errors, names(errors))[, 1]))
 }
 
-# The error is that of the number itself, and of nothing else that is computed from it.
+# Other operations return plain numbers, without an error.
 #' @export
 Ops.log_evidence <- function(e1, e2) {
   plain <- function(x) if (inherits(x, "log_evidence")) as.numeric(x) else x
@@ -68,7 +65,7 @@ Ops.log_evidence <- function(e1, e2) {
   if (missing(e2)) operation(plain(e1)) else operation(plain(e1), plain(e2))
 }
 
-# The number alone, in a column, as that of any other number.
+# A column of plain numbers.
 #' @export
 as.data.frame.log_evidence <- function(x, row.names = NULL, optional = FALSE, ..., nm = "log_z") {
   as.data.frame(as.numeric(x), row.names, optional, ..., nm = nm)

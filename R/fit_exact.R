@@ -1,6 +1,6 @@
-# Models without parameters, of which the evidence is one value of the density.
+# Fits of models without parameters, whose evidence is one value of the density.
 
-# A fit without runs, of n draws where a program generates quantities.
+# A fit without runs. n: the number of draws of the generated quantities of a Stan program.
 fit_without_variables <- function(target, n, seed, call) {
   started <- seconds_now()
   seed <- check_seed(seed)
@@ -39,6 +39,6 @@ is_exact_fit <- function(fit) fit$target$dim == 0
 
 check_has_runs <- function(fit) {
   if (is_exact_fit(fit)) {
-    abort("A model without parameters has no runs to be shown: {.fn report} says what there is.")
+    abort("A model without parameters has no runs to show; see {.fn report}.")
   }
 }

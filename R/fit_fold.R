@@ -1,7 +1,8 @@
-# Draws folded: of a density with copies, each is taken to the copy that the fit's reference begins with.
+# Folding of draws: if the density is invariant to permutations or changes of sign, each draw is mapped to the first
+# copy of its basin in the reference.
 
-# The fit with its draws so, and `folded`, what its generated quantities are made from. The fit itself where there are no
-# copies, or no draws.
+# The fit with folded draws, and `folded`, these draws on the unconstrained scale, from which generated quantities are
+# computed. The fit itself if there are no copies, or no draws.
 folded <- function(fit) {
   if (n_copies(fit) == 0 || !is.null(fit$folded)) {
     return(fit)
@@ -17,7 +18,7 @@ folded <- function(fit) {
   fit
 }
 
-# How many copies of its basins the draws of a fit are of; 0 for none, or where they were not kept.
+# The number of copies of each basin of a fit; 0 if there are none, or if the draws were not kept.
 n_copies <- function(fit) {
   has_draws <- is.null(fit$moments) && (is.null(fit$target$outputs) || !is.null(kept_draws(fit)))
   if (is.null(fit$reference$copies) || !has_draws) {

@@ -1,8 +1,7 @@
-# Leave-one-out cross-validation by the package loo, of the log likelihoods that Stan programs generate.
+# Leave-one-out cross-validation and WAIC by the package loo, of the log likelihoods that Stan programs generate.
 
-# Numbers of a block of observations, at all draws: 4 MB, of which loo holds a dozen copies at its peak, and leaves holes
-# as large. A program makes those of all observations whenever some are asked for: so they are made for several blocks at
-# a time, 160 MB.
+# Log likelihoods in a block of observations, over all draws: 4 MB, of which loo needs a dozen copies. A Stan program
+# computes all observations whenever some are requested, so that several blocks are computed at a time (160 MB).
 loo_block <- 5e5
 blocks_at_a_time <- 40
 
@@ -26,13 +25,13 @@ waic.smc_fit <- function(x, ...) {
   by_block(x, "waic", function(log_lik) loo::waic(log_lik, ...))
 }
 
-# Of brms, whose models are told apart by their names: that of the fit here, unless another is given.
+# Calls loo() or waic() of brms, with the name of the fit as that of the model, unless another is given.
 ask_by_name <- function(ask, fit, name, ...) {
   do.call(ask, c(list(as_brmsfit(fit)), utils::modifyList(list(model_names = name), list(...))))
 }
 
-# What judge() makes of the log likelihoods, iterations x islands x observations, which are made for a block of
-# observations after the other. at_once: of all together.
+# The result of judge(), a function of log likelihoods (iterations x islands x observations), computed by blocks of
+# observations. name: that of the user's function. at_once: whether all observations are one block.
 by_block <- function(fit, name, judge, at_once = FALSE) {
   names <- log_lik_names(fit)
   if (length(names) == 0) {
@@ -56,7 +55,7 @@ by_block <- function(fit, name, judge, at_once = FALSE) {
   join_blocks(unlist(parts, recursive = FALSE))
 }
 
-# Results of loo for blocks of observations as one for all.
+# Joins the results of loo for blocks of observations.
 join_blocks <- function(parts) {
   whole <- parts[[1]]
   if (length(parts) == 1) {
@@ -74,7 +73,7 @@ join_blocks <- function(parts) {
   whole
 }
 
-# The names of the log likelihood of each observation, as Stan programs compute it for loo.
+# The names of the log likelihoods of single observations, `log_lik`, in a Stan program.
 log_lik_names <- function(fit) {
   grep("^log_lik(\\[|$)", c(colnames(fit$particles), fit$target$later), value = TRUE)
 }

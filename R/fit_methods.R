@@ -1,37 +1,37 @@
-# The generics that R users know from other fits.
+# Methods of a fit for R's usual generics, such as coef() and as.matrix(), and errors for those that do not apply.
 
 #' Parameters and draws of a fit, by R's usual functions
 #'
-#' `coef()`, `vcov()` and `confint()` describe the posterior: its mean, its covariance matrix, and central intervals.
-#' `as.matrix()`, `as.data.frame()` and `as.array()` are its draws, which all weigh the same (see [as_draws.smc_fit()]);
-#' `weights()` are those of the weighted draws, `fit$particles`.
+#' `coef()`, `vcov()` and `confint()` return the posterior mean, covariance matrix and central intervals.
+#' `as.matrix()`, `as.data.frame()` and `as.array()` return draws of equal weight (see [as_draws.smc_fit()]);
+#' `weights()` returns the weights of the weighted draws, `fit$particles`.
 #'
-#' `update()` makes the fit again with some arguments changed. The target is that of the fit, unless another is given;
-#' other arguments stay as they were in `fit$call`, and are evaluated anew. Where the changes ask for more islands, or
-#' for a smaller error (`precision`), and for nothing else, islands are added by [smc_extend()]: not where `max_evals`
-#' was given. `keep` may be changed with them, from all draws to fewer.
+#' `update()` repeats the fit with some arguments changed. The target is that of the fit, unless another is given; other
+#' arguments are those of `fit$call`, evaluated again. If the changes only ask for more islands or a smaller error
+#' (`precision`), islands are added by [smc_extend()], unless `max_evals` was given. `keep` may be changed at the same
+#' time, from all draws to fewer.
 #'
-#' `nobs()` is the number of terms of the log likelihood, for a Stan program that has
-#' them as `log_lik`, and for fits of brms. Any other log density does not tell.
+#' `nobs()` is the number of terms of the log likelihood, for a Stan program that has them as `log_lik`, and for fits of
+#' brms. It is unknown for any other log density.
 #'
 #' @param object,x a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param parm which variables (names or numbers); by default all of them.
 #' @param level the probability of the intervals (number in (0, 1)).
 #' @param row.names,optional as of [as.data.frame()].
-#' @param stringsAsFactors not used: draws are numbers. [data.frame()] and its like give it.
+#' @param stringsAsFactors not used: draws are numbers. [data.frame()] and its like pass it.
 #' @param generated as in [as_draws.smc_fit()].
 #' @param variables which variables (character vector of names); NULL for the first four.
 #' @param ... for `update()`, the arguments to change, by name; for `pairs()`, arguments of
 #'   [graphics::pairs()]; otherwise not used.
-#' @return `coef()`: a named numeric vector. `vcov()`: a matrix. `confint()`: a matrix with a row a variable and two
-#'   columns. `as.matrix()`, `as.data.frame()`: a row a draw, the islands below each other, and a column a variable.
-#'   `as.array()`: iterations x islands x variables, as bayesplot takes them: `bayesplot::mcmc_hist(fit)`. `weights()`:
-#'   numbers that sum to one. `nobs()`: a whole number. `update()`: a fit. `pairs()` draws the variables against each
-#'   other, and returns the fit, invisibly.
+#' @return `coef()`: a named numeric vector. `vcov()`: a matrix. `confint()`: a matrix with a row for each variable and
+#'   two columns. `as.matrix()`, `as.data.frame()`: a row for each draw, island by island, and a column for each
+#'   variable. `as.array()`: iterations x islands x variables, the format of bayesplot: `bayesplot::mcmc_hist(fit)`.
+#'   `weights()`: numbers that sum to one. `nobs()`: a whole number. `update()`: a fit. `pairs()` plots the variables
+#'   against each other, and returns the fit, invisibly.
 #' @section What does not apply: `logLik()`, and so `AIC()` and `BIC()`, `deviance()`, `df.residual()`, `fitted()`,
-#'   `residuals()`, `simulate()`, `sigma()`, `formula()` and `anova()`, and `mean()`, `median()`, `quantile()`, `hist()`
-#'   and `density()`, which are of numbers, are errors that say what to use instead. For fits of brms `fitted()`,
-#'   `residuals()`, `formula()` and `family()` are brms's own.
+#'   `residuals()`, `simulate()`, `sigma()`, `formula()` and `anova()`, and the functions of vectors `mean()`,
+#'   `median()`, `quantile()`, `hist()` and `density()` are errors that say what to use instead. For fits of brms,
+#'   `fitted()`, `residuals()`, `formula()` and `family()` are brms's own.
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be, or when
 #'   a function does not apply to the fit.
 #' @seealso [predict.smc_fit()] for quantities that depend on the variables,
@@ -103,7 +103,7 @@ nobs.smc_fit <- function(object, ...) {
   if (n == 0) {
     abort(c(
       "{.fn nobs} is not known: a log density does not tell how many observations it has.",
-      "i" = "That of a Stan program with {.code log_lik} is."
+      "i" = "It is known for a Stan program with {.code log_lik}."
     ))
   }
   n
@@ -159,11 +159,11 @@ pairs.smc_fit <- function(x, variables = NULL, ...) {
 
 # what does not apply -----------------------------------------------------------
 
-log_density_only <- "A log density has no observations and predictions of its own: see {.fn predict}."
+log_density_only <- "A log density has no observations and no predictions: see {.fn predict}."
 what_has_draws <- "See {.fn coef}, {.fn confint} and {.fn summary}; {.fn as.data.frame} has the draws."
 what_shows_draws <- "See {.code plot(fit, \"draws\")}; {.fn as.data.frame} has the draws."
 
-# What to use in place of each: the defaults of R return NULL, or complain of what a fit is made of.
+# What to use instead of each generic: R's default methods would return NULL, or fail with an unrelated error.
 used_instead <- c(
   logLik = "A Bayesian fit has no maximised likelihood; see {.fn log_evidence}, and {.fn loo} for predictions.",
   BIC = "The evidence itself is known: see {.fn compare_evidence}. {.fn bayestestR::bayesfactor_models} takes fits as
@@ -171,7 +171,7 @@ used_instead <- c(
   deviance = "See {.fn log_evidence}, and {.fn loo} for predictions.",
   anova = "Models are compared by {.fn compare_evidence}.",
   formula = "Its model is {.code fit$target}.",
-  rhat = "It is of one variable: {.code posterior::summarise_draws(fit)} has that of each.",
+  rhat = "It takes draws of one variable: {.code posterior::summarise_draws(fit)} has it for each.",
   df.residual = log_density_only, fitted = log_density_only, residuals = log_density_only, simulate = log_density_only,
   sigma = log_density_only, family = log_density_only,
   mean = what_has_draws, quantile = what_has_draws, median = what_has_draws,

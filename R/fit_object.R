@@ -1,16 +1,16 @@
-# The object that a run returns.
+# The object of class smc_fit that smc(), smc_adapt() and smc_run() return, and its table of runs.
 
-# result: of conclude(), with the `course` that led there; or list(course) where there are no islands. plan: the
-# settings that are not those of a single run. call: the user's.
+# result: of conclude(), with the `course` of adaptation; or list(course) if there are no islands. plan: the settings
+# that are not those of a single run. call: the user's.
 new_fit <- function(sampler, result, plan, call) {
-  # a reference that is taken from the fit belongs to the scale that the target had
+  # the reference in the fit is on the scale of the target, see with_scale_of()
   sampler$reference <- with_scale_of(sampler$reference, sampler$target)
   if (!is.null(plan$step_fraction) && !sampler$kernel$refreshes) {
-    plan$step_fraction <- 1 # other kernels take the tuned step sizes as they are
+    plan$step_fraction <- 1 # only KLMC reduces the tuned step sizes
   }
   course <- result$course
   final <- result$final
-  if (length(final$all$particles) >= large_run) gc() # what diagnostics have left
+  if (length(final$all$particles) >= large_run) gc() # temporary memory of the diagnostics
   if (is.null(final)) {
     estimates <- as_table(estimate_row("smc", combine(course$best$runs)))
     draws <- course$best
@@ -54,7 +54,7 @@ new_fit <- function(sampler, result, plan, call) {
         state = state_of_fit(result, sampler, plan$bridges)
       )
     ),
-    # the class and `logml` are what bridgesampling asks of what it compares
+    # the class "bridge" and `logml` make it a result for bridgesampling
     class = c("smc_fit", "bridge")
   )
   fit$heavy_tails <- heavy_tails(fit)
@@ -63,12 +63,11 @@ new_fit <- function(sampler, result, plan, call) {
   fit
 }
 
-# Settings of smc() and smc_adapt() that say nothing of a single run, and the aims of islands: a fit has these of its
-# plan, the rest of which is for the stages.
+# Elements of the plan that a fit keeps: settings of adaptation, and aims of the islands.
 plan_names <- c("rounds", "whiten", "max_steps", "search", "max_evals", "max_seconds", "step_fraction")
 aim_names <- c("precision", "max_islands", "draws", "asked")
 
-# A row of `runs` before anything is known of it.
+# An empty row of `runs`.
 no_run <- list(
   run = NA_character_, round = NA_integer_, label = NA_character_, kernel = NA_character_, log_z = NA_real_,
   std_error = NA_real_, conf_low = NA_real_, conf_high = NA_real_, biased = NA, n_particles = NA_integer_,
@@ -76,9 +75,9 @@ no_run <- list(
   n_calls = 0, n_impossible = 0, seconds = NA_real_, used = TRUE
 )
 
-# A row for the surrogate of an integral over random effects, one for the scout, one for the probes of all fits, one for
-# each correction of the evidence by that integral, one for every round, one for the islands of each pass but the last,
-# and one for those of the last.
+# The table of runs: a row for the surrogate of an integral over random effects, for the scout, for the differences of
+# gradients ("probe"), for each correction of the evidence by that integral, for every round, and for the islands of
+# each pass.
 fit_runs <- function(result) {
   course <- result$course
   probes <- as.list(probes_of(course))
@@ -94,10 +93,10 @@ fit_runs <- function(result) {
   ))
 }
 
-# The table of these rows; NULL for none.
+# The table of these rows, lists that may lack columns; an empty table for none.
 runs_of <- function(rows) {
   rows <- without_null(rows)
-  # gradients of a joint density are asked for where there are random effects alone
+  # gradients of the joint density occur only with random effects
   has_joint <- "n_joint_gradients" %in% unlist(lapply(rows, names))
   blank <- c(no_run, if (has_joint) list(n_joint_gradients = NA_real_))
   bind_rows(lapply(rows, function(row) utils::modifyList(blank, row)[names(blank)]))

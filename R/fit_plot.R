@@ -1,28 +1,27 @@
-# Plots of a fit. ggplot2 and R's own graphics draw the same data frames, which
-# hold everything but the looks, so the two cannot disagree.
+# Plots of a fit. ggplot2 (fit_autoplot.R) and R's own graphics (fit_plot_base.R) draw the same tables, of
+# fit_plot_data.R.
 
 #' Plots of a fit
 #'
 #' `plot()` draws with R's own graphics, `autoplot()` makes the same plot with ggplot2.
 #'
-#' * `"overview"`: what to look at first. The islands' estimates, the diagnostics, and the
-#'   histograms of the first four variables; the first two where there are any.
+#' * `"overview"`, to look at first: the islands' estimates and the diagnostics, if there are any, and histograms of the
+#'   first four variables.
 #' * `"run"`: a panel each, by step, for the temperature, the logarithm of the step size (on the scale of the
 #'   reference), the refreshment rate or the acceptance probability, the effective sample size (ESS) as a fraction of
 #'   the particles, the cumulative barrier, and log Z up to that step. A line for each round of adaptation, and a thin
-#'   black one for each final island; the refreshment rate and the ESS, which jump, are points.
-#' * `"islands"`: the islands' estimates of log Z (`-Inf` at the left edge where all particles died) above the estimate
-#'   of the fit with its 95 % interval, and where that is the bridge, that by SMC.
-#' * `"diagnostics"`: a bar each, as a fraction of its limit (the inverse for those that fail below it), cut off at 2,
-#'   between its name and whether it has passed. Those that have failed are beyond the line. [diagnostics] explains them.
-#' * `"barrier"`: the cumulative barrier against the temperature, with the same lines:
-#'   where it rises steeply the path is hard.
-#' * `"draws"`: weighted histograms of the draws, without the outermost 0.1 % on either side. What is constant, such
-#'   as zeros of a matrix, has none.
-#' * `"maps"`: what the fitted reference has made of the draws. The pair of variables of which
-#'   one depends most on the other, as it is (on the unconstrained scale, which the axes name) and in the
-#'   coordinates in which particles move, where it should look like a round cloud: both axes have the same scale
-#'   there. `fit$maps` says in words what depends on what.
+#'   black line for each final island; the refreshment rate and the ESS are points.
+#' * `"islands"`: the islands' estimates of log Z (`-Inf` at the left edge if all particles died); below them the
+#'   estimate of the fit with its 95 % interval, and if that is the bridge estimate, the estimate by SMC as well.
+#' * `"diagnostics"`: a bar for each, its value as a fraction of its limit (the inverse for those that fail below it),
+#'   cut off at 2, between its name and whether it has passed. A bar beyond the line has failed. See [diagnostics].
+#' * `"barrier"`: the cumulative barrier against the temperature, with the same lines: where it rises steeply, many
+#'   steps are needed.
+#' * `"draws"`: weighted histograms of the draws, without the outermost 0.1 % on either side. Constants, such as zeros
+#'   of a matrix, are left out.
+#' * `"maps"`: the effect of the fitted reference. The pair of variables in which one depends most on the other, first
+#'   on the unconstrained scale, then in the coordinates in which particles move. In these it should be a round cloud;
+#'   both axes have the same scale. `fit$maps` says in words which variables depend on which.
 #'
 #' @param x,object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param what which plot: one of `"overview"`, `"run"`, `"islands"`, `"diagnostics"`,
@@ -32,9 +31,8 @@
 #' @param main a title (string); NULL for none.
 #' @param ... not used.
 #' @return `plot()`: the fit, invisibly. `autoplot()`: a ggplot, to which scales, themes and titles can be added.
-#' @section Errors: Of class `autosmc_error_input`, when an argument is not what it
-#'   should be, for the `"islands"` of a fit with fewer than two, for the `"diagnostics"`
-#'   of one that has none, and for the `"maps"` of one in which no variable depends on another.
+#' @section Errors: Of class `autosmc_error_input`, when an argument is not what it should be; for `"islands"`, if there
+#'   are fewer than two; for `"diagnostics"`, if there are none; and for `"maps"`, if no variable depends on another.
 #' @source The barrier: Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed sequential Monte Carlo
 #'   samplers*. The colours: Okabe and Ito (2008), *Color universal design*; the line types differ as well.
 #' @examples
@@ -61,7 +59,7 @@ autoplot.smc_fit <- function(object, what = "overview", variables = NULL, ...) {
   draw_view("gg", object, what, variables)
 }
 
-# The table that each view shows, of a fit and the names of variables, and how either kind of graphics draws it.
+# For each plot: the function that makes its table, of a fit (and names of variables), and those that draw it.
 views <- function() {
   list(
     overview = list(data = overview_data, base = base_overview, gg = gg_overview),

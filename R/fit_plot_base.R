@@ -1,9 +1,8 @@
-# Plots of a fit by R's own graphics.
+# Plots of a fit by R's own graphics; they draw the tables of fit_plot_data.R.
 
-# Draws `code`, n panels, on a page with a title, `main`, above and a legend of the `series` below all of them, and sets
-# back what it has set, in the order in which that can be: margins are in lines of the size of text, which the number of
-# panels changes. A single panel leaves the user's own layout as it is, and finds its place in it. lines_left: before
-# all of several panels.
+# Evaluates `code`, which draws n panels, with a title, `main`, above and a legend of the `series` below all of them,
+# and restores the graphical parameters, in an order that works: margins are in lines of text, whose size depends on the
+# number of panels. A single panel keeps the user's layout. lines_left: the outer margin at the left of several panels.
 on_page <- function(main, code, n = 1, series = NULL, lines_left = 0) {
   several <- n > 1
   has_legend <- nlevels(series) > 1
@@ -27,12 +26,12 @@ on_page <- function(main, code, n = 1, series = NULL, lines_left = 0) {
   }
 }
 
-# Tables, each drawn by draw(table, name).
+# A page of panels, a named list of tables, each drawn by draw(table, name).
 each_panel <- function(panels, main, draw, ...) {
   on_page(main, Map(draw, panels, names(panels)), length(panels), ...)
 }
 
-# of: below the whole page ("ndc") or below this panel ("nfc").
+# The legend of `series`, below the whole page (of = "ndc") or below this panel ("nfc").
 base_legend <- function(series, of) {
   looks <- series_looks(series)
   graphics::legend(
@@ -90,7 +89,7 @@ base_islands <- function(data, main = NULL) {
   colour <- okabe_ito[ifelse(estimates$kind == "fit", "vermillion", "blue")]
   on_page(main, {
     base_frame(c(data$log_z, data$conf_low, data$conf_high), data$at, "log Z", "island", yaxt = "n")
-    # those for which there is no room are left out
+    # axis() leaves out labels for which there is no room
     graphics::axis(2, data$at, data$label, las = 1, cex.axis = 0.8)
     graphics::abline(v = data$log_z[data$kind == "fit"], col = okabe_ito["vermillion"], lty = "dotted")
     graphics::points(island$log_z, island$at, pch = 19)

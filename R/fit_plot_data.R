@@ -1,8 +1,7 @@
-# What the plots of a fit show, as data frames.
+# The tables that the plots show; both kinds of graphics draw them.
 
-# `fit$steps` with the `series` that a row belongs to, a factor, in which rounds are told
-# apart but islands are not, and the `line`, in which islands are too. Both are in the
-# order in which they are drawn.
+# `fit$steps` with two factors, in the order in which they are drawn: `series`, in which each round is a level and all
+# islands are one; and `line`, in which each island is a level, too.
 lines_data <- function(fit) {
   steps <- fit$steps
   runs <- fit$runs
@@ -17,9 +16,8 @@ lines_data <- function(fit) {
   steps
 }
 
-# A row a panel, line and step: `panel` (factor), `series`, `line`, `step`, `value`;
-# `low` and `high`, which the panel is to show in any case, or NA; and `joined`, whether
-# it is a point of a curve. What jumps up and down is easier to read as points.
+# A row for each panel, line and step: `panel` (factor), `series`, `line`, `step`, `value`; `low` and `high`, values
+# that the axis must include, or NA; and `joined`, whether the value is drawn as part of a line, not as a point.
 run_data <- function(fit) {
   steps <- lines_data(fit)
   columns <- steps[c("series", "line", "step")]
@@ -42,8 +40,7 @@ run_data <- function(fit) {
   data
 }
 
-# A row a line and step, and one for each line's start: `series`, `line`, `lambda`,
-# `barrier`.
+# A row for each line and step, and for the start of each line: `series`, `line`, `lambda`, `barrier`.
 barrier_data <- function(fit) {
   steps <- lines_data(fit)[c("series", "line", "lambda", "barrier")]
   start <- steps[!duplicated(steps$line), ]
@@ -51,7 +48,7 @@ barrier_data <- function(fit) {
   rbind(start, steps)
 }
 
-# The plots of the overview for which there is something to show: a list of tables.
+# The tables of the overview, a list; NULL for a panel that does not apply.
 overview_data <- function(fit, variables) {
   has_islands <- NROW(fit$islands) > 1
   list(
@@ -61,21 +58,21 @@ overview_data <- function(fit, variables) {
   )
 }
 
-# A row a diagnostic, the first one on top: `name`, `at` (the place on the axis), `ratio` of
-# value and limit, `passed`, and `verdict`, that in words.
+# A row for each diagnostic, the first one on top: `name`, `at` (its vertical position), `ratio` of value and limit,
+# `passed`, and `verdict`, "passed" or "failed".
 diagnostics_data <- function(fit) {
   diagnostics <- fit$diagnostics
   n <- NROW(diagnostics)
   if (n == 0) {
-    abort("{.code what = \"diagnostics\"} needs a fit that has some; this one has none.")
+    abort("{.code what = \"diagnostics\"} needs a fit with diagnostics; this one has none.")
   }
   passed <- diagnostics$passed
   limit <- diagnostics$limit
   has_scale <- is.finite(limit) & limit > 0
   ratio <- diagnostics$value / ifelse(has_scale, limit, 1)
-  # some fail below their limit: of these the inverse is beyond 1 where they fail, too
+  # for diagnostics that fail below their limit, the inverse: it is above 1 if they fail
   ratio <- ifelse(has_scale & passed == (ratio > 1), 1 / ratio, ratio)
-  # where the limit is 0 anything is beyond it
+  # a failed diagnostic with the limit 0
   ratio[!passed] <- pmax(ratio[!passed], 1)
   data.frame(
     name = plain_names(diagnostics$name),
@@ -86,9 +83,9 @@ diagnostics_data <- function(fit) {
   )
 }
 
-# A row an island, and below these the estimates from all of them, that of the fit last: `kind` ("island", "dead",
-# "smc" where the fit has the bridge, or "fit"), `at` (the place on the axis), its `label`, `log_z`, `conf_low`,
-# `conf_high`.
+# A row for each island, and below these the estimates from all of them, that of the fit last: `kind` ("island",
+# "dead", "smc" if the fit reports the bridge, or "fit"), `at` (its vertical position), its `label`, `log_z`,
+# `conf_low`, `conf_high`.
 islands_data <- function(fit) {
   islands <- fit$islands
   n <- NROW(islands)
@@ -111,10 +108,10 @@ islands_data <- function(fit) {
   )
 }
 
-# A row a panel and model of a comparison, in the order of most_probable(): `panel` (factor), `model`, `at`, `value`, and
-# `low` and `high`, two standard errors away, but no probability beyond 0 and 1; and the value as `text`, of which the end
-# that `hjust` says (1: the right one) is `beside` them, with `room` up to there. Models for which there is no room are
-# one row of the second panel.
+# A row for each panel and model of a comparison, in the order of most_probable(): `panel` (factor), `model`, `at`,
+# `value`; `low` and `high`, the interval of two standard errors, for probabilities within 0 and 1; the value as `text`,
+# drawn at the position `beside` with the justification `hjust`; and `room`, a value that the axis must include. Models
+# beyond the first ones are a single row of the second panel.
 evidence_data <- function(comparison) {
   ranked <- most_probable(comparison)
   shown <- ranked$first
@@ -140,9 +137,9 @@ evidence_data <- function(comparison) {
   )
 }
 
-# The panels of a calibration: `shares`, the bins with `mean_prob`, `share_true`, `low`, `high`; and `factors`, a row a
-# true model: `name`, `at` (the first one on top; negative, where an axis of shares has no numbers), and quantiles of
-# the log10 Bayes factor.
+# The panels of a calibration: `shares`, the bins with `mean_prob`, `share_true`, `low`, `high`; and `factors`, a row
+# for each true model: `name`, `at` (the first one on top; negative, where the axis of shares has no labels), and
+# quantiles of the log10 Bayes factor.
 calibration_data <- function(calibration) {
   factors <- calibration$bayes_factors
   factors <- data.frame(
@@ -154,7 +151,7 @@ calibration_data <- function(calibration) {
 
 calibration_panels <- c("posterior probability", "log10 Bayes factor of the true model")
 
-# A row a variable and bar of its histogram: `variable` (factor), `from`, `to`, `density`.
+# A row for each variable and bar of its histogram: `variable` (factor), `from`, `to`, `density`.
 draws_data <- function(fit, variables, most = 6) {
   check_has_draws(fit)
   variables <- varying_variables(fit, variables, most)
@@ -165,19 +162,19 @@ draws_data <- function(fit, variables, most = 6) {
   do.call(rbind, bars)
 }
 
-# Those given that vary, or the first ones: what is constant, or no number everywhere, has no density.
+# The names of the given variables (NULL: the first `most` ones) that are neither constant nor NaN.
 varying_variables <- function(fit, variables, most) {
   names <- colnames(fit$particles)
   if (!is.null(variables)) names <- check_variables(variables, names)
   varies <- varying_columns(fit$particles[fit$log_weights > -Inf, names, drop = FALSE]) %in% TRUE
   if (!is.null(variables) && !any(varies)) {
-    abort("{.arg variables}: there is no density of what does not vary, as {.field {utils::head(names, 3)}}.")
+    abort("{.arg variables} must vary over the draws; {.field {utils::head(names, 3)}} {?does/do} not.")
   }
   if (is.null(variables)) utils::head(names[varies], most) else names[varies]
 }
 
-# A row a draw and panel, of so many draws that all weigh the same: `panel` (factor), `x`, `y`,
-# and the names of these, `x_name`, `y_name`; `reach`, how far both axes go, where they have the same scale.
+# A row for each panel and draw, of draws of equal weight: `panel` (factor), `x`, `y`, their names `x_name`, `y_name`,
+# and `reach`, the limit of both axes where they have the same scale, else NA.
 maps_data <- function(fit) {
   check_has_draws(fit)
   check_has_state(fit, "the plot needs the coordinates of its draws")
@@ -205,8 +202,8 @@ maps_data <- function(fit) {
   )
 }
 
-# As many bars as Rice's rule asks for at this effective sample size, over all draws but the outermost 0.1 % on either
-# side: of a heavy tail one bar would be all that is seen.
+# A weighted histogram, with the number of bars of Rice's rule at the effective sample size. The outermost 0.1 % on
+# either side are left out: with heavy tails there would be a single bar.
 weighted_histogram <- function(x, w) {
   ranked <- order(x)
   ends <- x[ranked][invert_distribution(w[ranked], c(0.001, 0.999))]

@@ -1,24 +1,27 @@
-# Quantities that depend on the variables.
+# predict(): functions of the variables, evaluated at the draws.
 
-#' Predictions, and any other quantity that depends on the variables
+#' Predictions and other functions of the variables
 #'
-#' Evaluates a function at the draws, and summarises what it returns. What the function computes is a matter of the
-#' model, which a log density does not tell: a mean response, a ratio of two parameters, a new observation drawn at
-#' random, or the log likelihood of each observation.
+#' Evaluates a function at the draws, and summarises its values. A log density does not determine predictions, so you
+#' give the function: a mean response, a ratio of two parameters, a new observation drawn at random, or the log
+#' likelihood of each observation.
 #'
 #' @param object a fit of [smc()], [smc_adapt()] or [smc_run()].
-#' @param newdata what `fun` takes as its second argument, in whatever form it likes; left
-#'   out when it takes the draw alone. For a fit of a `brmsfit` without `fun`, what brms takes.
-#' @param fun a function of a draw, a named numeric vector, that returns numbers, as many for every draw.
+#' @param newdata the second argument of `fun`, any object; left out if `fun` takes only the draw. For a fit of a
+#'   `brmsfit` without `fun`, the `newdata` of brms.
+#' @param fun a function of a draw, a named numeric vector, that returns numbers, the same number of them for every
+#'   draw.
 #' @param summary whether to summarise (TRUE or FALSE).
 #' @param conf.level the probability of the intervals (number in (0, 1)).
 #' @param ... not used, but by brms.
 #' @return For a fit of a `brmsfit` without `fun`, the predictions of brms. Otherwise, with `summary`, a data frame with
-#'   a row for each number that is returned, and the columns of `tidy(fit, conf.int = TRUE)`, where `term` is its name
-#'   or place. Without, a matrix with a row a draw, the draws of [as.matrix.smc_fit()], and a column a number.
-#' @section Errors: `autosmc_error_input` when `fun` returns something else than finite numbers, or not always as many.
+#'   a row for each returned number and the columns of `tidy(fit, conf.int = TRUE)`, where `term` is the name or index
+#'   of the number. Without `summary`, a matrix with a row for each draw of [as.matrix.smc_fit()], and a column for each
+#'   number.
+#' @section Errors: `autosmc_error_input` when `fun` returns anything but finite numbers, or not always the same number
+#'   of them.
 #' @examples
-#' # a regression line, and where it is at two speeds
+#' # a regression line, and its value at two speeds
 #' residuals_at <- function(p) t(cars$dist - t(p %*% rbind(1, cars$speed)))
 #' line <- function(p) {
 #'   rowSums(dnorm(residuals_at(p), 0, 15, log = TRUE)) + rowSums(dnorm(p, 0, 20, log = TRUE))
@@ -30,7 +33,7 @@
 #' )
 #' predict(fit, c(10, 20), function(p, speed) p[["a"]] + p[["b"]] * speed)
 #'
-#' # for the package loo: log likelihoods, a row a draw
+#' # for the package loo: log likelihoods, a row for each draw
 #' log_lik <- predict(fit, cars, summary = FALSE, fun = function(p, data) {
 #'   dnorm(data$dist, p[["a"]] + p[["b"]] * data$speed, 15, log = TRUE)
 #' })
@@ -66,7 +69,7 @@ predict.smc_fit <- function(object, newdata, fun, summary = TRUE, conf.level = 0
   }
 }
 
-# A row a draw: what the function returns.
+# The values of a function at the draws: a matrix, a row a draw.
 at_draws <- function(draws, fun) {
   values <- lapply(seq_len(nrow(draws)), function(i) {
     value <- tryCatch(fun(draws[i, ]), error = function(e) {
@@ -78,7 +81,7 @@ at_draws <- function(draws, fun) {
     value
   })
   if (length(unique(lengths(values))) > 1) {
-    abort("{.arg fun} must return as many numbers for every draw.")
+    abort("{.arg fun} must return the same number of values for every draw.")
   }
   names <- names(values[[1]])
   table <- do.call(rbind, lapply(values, as.vector))

@@ -1,4 +1,4 @@
-# A fit and its summary, as text.
+# print() of a fit and of its summary.
 
 #' @rdname summary.smc_fit
 #' @export
@@ -14,7 +14,7 @@ print.summary.smc_fit <- function(x, ..., schedule = TRUE, digits = NULL) {
   invisible(x)
 }
 
-# What was estimated, how, and at the end whether to believe it.
+# The estimate, the variables, the sampler, and last the verdict of the diagnostics.
 print_fit <- function(fit, most_variables, schedule, digits = NULL, of_summary = FALSE) {
   if (!is.null(digits)) check_count(digits, "digits", max = 15)
   cat("<smc_fit> ", fit$target$label, ", ", count_of(fit$target$dim, "variable"), "\n", sep = "")
@@ -37,7 +37,7 @@ print_fit <- function(fit, most_variables, schedule, digits = NULL, of_summary =
   print_line("verdict", format_verdict(fit))
 }
 
-# A name, and what there is to say, in lines that fit on the screen.
+# A line `name: text`, wrapped to the width of the screen.
 print_line <- function(name, ...) {
   indent <- 10
   text <- strwrap(paste0(...), getOption("width") - indent)
@@ -45,7 +45,7 @@ print_line <- function(name, ...) {
   cat(paste0(format(names, width = indent), text), sep = "\n")
 }
 
-# digits: significant ones of the standard error; NULL for three decimals, or as many as show one.
+# digits: significant digits of the standard error; NULL for at least three decimals, and as many as show one digit.
 print_estimate <- function(fit, digits) {
   decimals <- decimals_of_error(fit$std_error, digits)
   number <- function(x) fixed(x, decimals)
@@ -57,11 +57,11 @@ print_estimate <- function(fit, digits) {
   } else if (is.na(fit$std_error)) {
     print_line("log Z", number(fit$log_z), " (unbiased", of_laplace, "; a standard error needs more islands)")
   } else {
-    # the reference is the target, and no edge is in the way
+    # the reference is the target itself, and there is no edge
     is_exact <- is_exact_reference(fit$reference) && fit$sampling_error < rules$least_bridge_error
     print_line(
       "log Z", number(fit$log_z), ", standard error ", number(fit$std_error),
-      if (has_shift(fit)) paste0(", of which by chance ", number(fit$sampling_error)),
+      if (has_shift(fit)) paste0(", of which Monte Carlo error ", number(fit$sampling_error)),
       if (is_exact) " (exact for the basin found)" else if (is_bridged(fit)) " (bridge)",
       of_laplace
     )
@@ -70,18 +70,18 @@ print_estimate <- function(fit, digits) {
   if (is.list(fit$laplace)) print_line("effects", describe_effects(fit))
 }
 
-# Whether its error counts what a diagnostic has seen.
+# Whether the standard error includes a shift found by a diagnostic.
 has_shift <- function(fit) isTRUE(fit$std_error > fit$sampling_error)
 
-# Whether the estimate of a fit is that of the bridge.
+# Whether the reported estimate is the bridge estimate.
 is_bridged <- function(fit) headline(fit$estimates)$method == "bridge"
 
 last_run <- function(fit) fit$runs[nrow(fit$runs), ]
 
-# Variables that a summary prints.
+# Number of variables that a summary prints.
 most_printed <- 20
 
-# The posterior of the first variables, and how to get that of the others.
+# The table of the first `most` variables, and how to get the others.
 print_variables <- function(fit, most, digits, with_mcse) {
   d <- ncol(fit$particles)
   shown <- seq_len(min(d, most))
@@ -95,9 +95,9 @@ print_variables <- function(fit, most, digits, with_mcse) {
   }
 }
 
-# Mean, standard deviation, and quantiles, with so many digits of the standard deviation, as text.
+# A table of variables_table() as text, with so many significant digits of the standard deviation (NULL: 3).
 format_variables <- function(table, with_mcse, digits = NULL) {
-  # what a program generates may be constant, but for rounding, or not a number
+  # generated quantities may be NaN, or constant up to rounding
   least <- abs(table$mean) * sqrt(.Machine$double.eps)
   varies <- is.finite(table$sd) & table$sd > least
   table$sd[!varies & is.finite(table$sd)] <- 0
@@ -134,11 +134,11 @@ print_sampler <- function(fit) {
   }
 }
 
-# What the defaults aim at, where the most islands have not reached it; what was asked for is a warning.
+# A line on the default aims that max_islands islands have not reached; for aims that the user gave there is a warning.
 print_missed_aims <- function(fit) {
   missed <- missed_aims(fit)
   missed <- missed[setdiff(names(missed), fit$asked)]
-  words <- c(precision = "a standard error of %s", draws = "draws worth %s independent ones")
+  words <- c(precision = "a standard error of %s", draws = "an effective sample size of %s")
   if (length(missed) > 0 && length(fit$truncated) == 0) {
     aims <- sprintf(words[names(missed)], vapply(missed, count, ""))
     print_line("missed", paste(aims, collapse = " and "), ": more islands would be needed (`max_islands`)")
@@ -157,7 +157,7 @@ format_cost <- function(fit) {
   )
 }
 
-# All rows, or the first and the last ones.
+# All rows, or the first and the last `ends` ones.
 print_schedule <- function(schedule, ends) {
   n <- nrow(schedule)
   columns <- Filter(function(x) is.numeric(x) && !all(is.na(x)), schedule)
@@ -172,11 +172,11 @@ print_schedule <- function(schedule, ends) {
   print(table, row.names = FALSE, right = TRUE)
 }
 
-# Where modes were looked for, and that this proves nothing.
+# Where the scout searched for modes.
 format_search <- function(fit) {
   scout <- fit$scout
   if (is.null(scout)) {
-    return("other modes than those that particles met were not looked for")
+    return("there was no search for modes other than those that particles reached")
   }
   where <- if (is.null(fit$target$effects$surrogate)) {
     paste("with standard deviations of 1 to", widest_start)
@@ -193,7 +193,7 @@ format_verdict <- function(fit) {
   n <- NROW(fit$diagnostics)
   n_failed <- length(failed(fit$diagnostics))
   if (is_exact_fit(fit)) {
-    "there are no parameters to be integrated over, and no error"
+    "there are no parameters to integrate over, and no error"
   } else if (n == 0) {
     "no diagnostics: these need several islands"
   } else if (n_failed > 0) {

@@ -1,18 +1,18 @@
-# A fit in words, and as a page.
+# report() and smc_report(): a fit as a paragraph of text, and as an HTML page.
 
-#' The paragraph for a paper
+#' A paragraph for a paper
 #'
-#' `report()` describes a fit in the words of a methods section: the method and the version of the package, the size of
-#' the sampler, the estimate with its error and how it was made, the diagnostics, variables with heavy tails, the seed
-#' and the references. For a comparison it has the models, their Bayes factors and probabilities. `smc_report()` writes
-#' a page: the text, the islands with the estimate, what was checked, and the posterior.
+#' `report()` describes a fit as a methods section does: the method and the version of the package, the size of the
+#' sampler, the estimate with its error and its method, the diagnostics, variables with heavy tails, the seed and the
+#' references. For a comparison it states the models, their Bayes factors and probabilities. `smc_report()` writes a
+#' page with the text, the islands and the estimate, the diagnostics, and the posterior.
 #'
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()]; for `report()` also a result of [compare_evidence()].
 #' @param file the HTML file to write (string), which needs the package rmarkdown and pandoc.
 #' @return `report()`: the text, a string of class `smc_report`, which prints in lines.
 #'   `smc_report()`: the path of the file, invisibly.
-#' @section Errors: `autosmc_error_input` when `fit` is no fit, or there is no folder for
-#'   `file`. `autosmc_error_package` when rmarkdown or pandoc is not there.
+#' @section Errors: `autosmc_error_input` when `fit` is not a fit, or the folder of `file` does not exist.
+#'   `autosmc_error_package` when rmarkdown or pandoc is not installed.
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' report(fit)
@@ -74,7 +74,7 @@ smc_report <- function(fit, file) {
   invisible(file)
 }
 
-# What a page shows as tables: text, with the digits that print() shows.
+# The tables of the page, as text with the digits of print().
 report_tables <- function(fit) {
   shown <- seq_len(min(ncol(fit$particles), most_printed))
   n_more <- ncol(fit$particles) - length(shown)
@@ -93,7 +93,7 @@ report_tables <- function(fit) {
 
 # the sentences ---------------------------------------------------------------
 
-# Of more models than this only the most probable ones are named: a table has all.
+# The largest number of models that are named; of more models, the most probable ones are.
 most_reported <- 5
 
 report_comparison <- function(compared) {
@@ -169,7 +169,7 @@ report_estimate <- function(fit) {
   number <- function(x) fixed(x, decimals)
   evidence <- if (is_laplace(fit)) "Laplace's approximation of the log evidence" else "the log evidence"
   if (last$biased) {
-    return(sprintf("The estimate, %s, comes from a run that tunes, and is biased.", number(fit$log_z)))
+    return(sprintf("The estimate, %s, comes from a run that also tuned the sampler, and is biased.", number(fit$log_z)))
   }
   if (is.na(fit$std_error)) {
     said <- "The estimate of %s, from one run, is %s; its error is not known."
@@ -180,7 +180,7 @@ report_estimate <- function(fit) {
       interval %s to %s) %s. Their %s have an effective sample size of about %s.",
     last$islands, evidence, number(fit$log_z), number(fit$std_error),
     if (has_shift(fit)) {
-      sprintf(", which counts what a diagnostic has seen; by chance alone %s", number(fit$sampling_error))
+      sprintf(", which includes a shift found by a diagnostic; Monte Carlo error %s", number(fit$sampling_error))
     } else {
       ""
     },
@@ -188,7 +188,7 @@ report_estimate <- function(fit) {
   )
 }
 
-# How many draws there are, or have been before their moments were taken.
+# The number of draws of the fit, or of those from which its moments were computed.
 draws_in_words <- function(fit) {
   if (is.null(fit$moments)) {
     paste(count(nrow(fit$particles)), "weighted draws")
@@ -197,7 +197,7 @@ draws_in_words <- function(fit) {
   }
 }
 
-# By which of the two methods the estimate was made.
+# The method of the estimate, SMC or bridge sampling.
 report_way <- function(fit) {
   if (!is_bridged(fit)) {
     return("by the mean of the unbiased estimates of the runs")
@@ -205,8 +205,8 @@ report_way <- function(fit) {
   by_smc <- fit$estimates[fit$estimates$method == "smc", ]
   decimals <- decimals_of_error(by_smc$std_error)
   sprintf(
-    "by bridge sampling (Meng and Wong, 1996): a distribution fitted to the draws of one half
-      of the runs is bridged to the draws of the other half, and conversely. The mean of the
+    "by bridge sampling (Meng and Wong, 1996) between the draws of one half of the runs and a
+      distribution fitted to the draws of the other half, and vice versa. The mean of the
       unbiased estimates of the runs gives %s (standard error %s)",
     fixed(by_smc$log_z, decimals), fixed(by_smc$std_error, decimals)
   )
@@ -214,7 +214,7 @@ report_way <- function(fit) {
 
 report_effects <- function(fit) {
   if (is_laplace(fit)) {
-    said <- "Random effects were integrated out by %s: standard error and interval do not count it."
+    said <- "Random effects were integrated out by %s: the standard error and the interval do not include it."
     sprintf(said, describe_effects(fit))
   } else if (is.list(fit$laplace)) {
     sprintf("Random effects were integrated out: %s.", describe_effects(fit))

@@ -1,22 +1,23 @@
-# Restrictions on the parameters of a model, and what their evidence has in common with that of points.
+# restrict(): Bayes factors of inequality restrictions by the encompassing prior approach (Klugkist et al., 2005); and
+# what it shares with savage_dickey().
 
 #' Bayes factor of a restricted model
 #'
 #' The Bayes factor of a model with restricted parameters, such as `a > 0` or an order of rates, against the model of
-#' the fit. The prior of the restricted model is the prior of the fit where the restrictions hold, and 0 elsewhere
-#' (encompassing prior). Its Bayes factor is then the posterior probability of the restrictions over their prior
-#' probability.
+#' the fit. The prior of the restricted model is proportional to the prior of the fit where the restrictions hold, and 0
+#' elsewhere (encompassing prior). Its Bayes factor is then the posterior probability of the restrictions over their
+#' prior probability.
 #'
-#' The posterior probability is a mean over the weighted draws. Its error is that of the spread of the islands, or that
-#' of so many independent draws as the weights allow, if this is larger. Where no draw of the posterior satisfies the
-#' restrictions, or draws that weigh less than one effective draw, their probability is only known to be small: for `n`
-#' effective draws it is below `3 / n` with a probability of 95 %. This bound takes the place of the estimate, and
-#' errors are NA. The same holds for draws of the prior.
+#' The posterior probability is a mean over the weighted draws. Its standard error comes from the spread of the islands,
+#' or from the effective sample size of the weights, if that error is larger. If the draws that satisfy the restrictions
+#' have together less weight than one effective draw, only a bound of the probability is known: with `n` effective draws
+#' of which none satisfies them it is `3 / n`, with a probability of 95 %. The bound is returned instead of the
+#' estimate, and errors are NA. The same holds for draws of the prior.
 #'
 #' @param fit a fit of [smc()] or [smc_run()].
-#' @param ... restrictions: expressions of the variables of the draws, each TRUE or FALSE at each draw, such as `a > 0`
-#'   or `b < a`; all must hold. An element of a vector is `beta[1]`, and `beta` stands for all of its elements.
-#'   Other objects are found where the function is called.
+#' @param ... restrictions: expressions in the variables of the draws that are TRUE or FALSE at each draw, such as
+#'   `a > 0` or `b < a`; all must hold. An element of a vector is `beta[1]`, and `beta` stands for all of its elements.
+#'   Other objects are looked up in the calling environment.
 #' @param prior the prior probability of the restrictions (number above 0 and at most 1); or independent draws of the
 #'   prior, a matrix, a data frame or draws of the package posterior, with the same names; or a fit of the prior. NULL
 #'   for 100,000 draws of the `prior` that the target was given.
@@ -26,20 +27,20 @@
 #' * `posterior_prob` and `prior_prob`, their probabilities, with standard errors `posterior_error` and
 #'   `prior_error` (0 for a prior probability that is given);
 #' * `log_bf`, the log Bayes factor of the restricted model against the model of the fit, and `log_bf_error`;
-#' * `log_z`, the log evidence of the restricted model, and `std_error`. Islands with a high evidence may have more or
-#'   fewer draws within the restrictions: where the fit reports the estimate of SMC, the error accounts for it;
-#' * `bound`: `"upper"` where `posterior_prob` is a bound, so that `log_bf` is at most what is given, `"lower"` where
-#'   `prior_prob` is one, and else NA.
+#' * `log_z`, the log evidence of the restricted model, and `std_error`. If the fit reports the estimate by SMC, the
+#'   error accounts for the correlation of the islands' evidences with their shares of draws within the restrictions;
+#' * `bound`: `"upper"` if `posterior_prob` is a bound, so that `log_bf` is an upper bound; `"lower"` if `prior_prob` is
+#'   a bound, so that `log_bf` is a lower bound; otherwise NA.
 #'
-#'   [compare_evidence()] takes it beside fits of other models. Do not compare it with `fit` itself there: the two share
-#'   the error of `fit`, and `log_bf_error` does not have it. `glance()` makes a data frame of one row.
-#' @section Errors: `autosmc_error_input` when an argument is not what it should be, and when no draw of the posterior
-#'   and none of the prior satisfies the restrictions.
+#'   [compare_evidence()] takes it together with fits of other models. Do not compare it with `fit` itself in this way:
+#'   the two share the error of `fit`, which `log_bf_error` does not contain. `glance()` makes a data frame of one row.
+#' @section Errors: `autosmc_error_input` when an argument is not what it should be, and when neither draws of the
+#'   posterior nor draws of the prior satisfy the restrictions.
 #' @source Klugkist, Kato and Hoijtink (2005), *Bayesian model selection using encompassing priors*, Statistica
 #'   Neerlandica 59, 57-69.
 #' @seealso [savage_dickey()] for equalities, such as `a = 0`.
 #' @examples
-#' # are three rates in order? They have the same prior, under which all orders are as likely
+#' # are three rates in ascending order? Under their common prior all orders have equal probability
 #' deaths <- c(11, 18, 24)
 #' target <- target_function(
 #'   function(rate) sum(dpois(deaths, rate, log = TRUE) + dgamma(rate, 2, 0.1, log = TRUE)),
@@ -55,7 +56,7 @@ restrict <- function(fit, ..., prior = NULL) {
   posterior <- probability_of(fit, restrictions)
   prior <- prior_probability(prior, restrictions)
   if (posterior$is_bound && prior$is_bound) {
-    abort("No draw of the posterior and none of the prior satisfies the restrictions.")
+    abort("No draws, neither of the posterior nor of the prior, satisfy the restrictions.")
   }
   structure(
     list(
@@ -77,8 +78,8 @@ print.smc_restriction <- function(x, ...) {
   cat("<smc_restriction> ", x$restriction, "\n", sep = "")
   below <- function(bound) if (x$bound %in% bound) "below "
   print_line(
-    "holds", "with probability ", below("upper"), said_estimate(x$posterior_prob, x$posterior_error),
-    "; under the prior ", below("lower"), said_estimate(x$prior_prob, x$prior_error)
+    "holds", "with probability ", below("upper"), format_estimate(x$posterior_prob, x$posterior_error),
+    "; under the prior ", below("lower"), format_estimate(x$prior_prob, x$prior_error)
   )
   print_bayes_factor(x, "restricted against free", switch(x$bound, upper = "below ", lower = "above "))
   invisible(x)
@@ -90,25 +91,25 @@ glance.smc_bayes_factor <- function(x, ...) {
   as_table(unclass(x))
 }
 
-# What Bayes factors of restrictions and of points say alike. of: the two models; about: words before a bound.
+# The lines on the Bayes factor and the evidence. of: the two models, in words; about: "below " or "above " a bound.
 print_bayes_factor <- function(x, of, about = NULL) {
   number <- function(value, error) {
     decimals <- decimals_of_error(error)
-    paste0(about, fixed(value, decimals), say_error(fixed(error, decimals), error))
+    paste0(about, fixed(value, decimals), format_error(fixed(error, decimals), error))
   }
   print_line("log BF", number(x$log_bf, x$log_bf_error), ", ", of)
   print_line("log Z", number(x$log_z, x$std_error))
 }
 
-# A number of any size, and its error where there is one.
-said_estimate <- function(value, error) paste0(short(value), say_error(short(error, 1), error))
-say_error <- function(text, error) if (is.finite(error) && error > 0) paste(", standard error", text)
+# A number of any size, and its error if there is one.
+format_estimate <- function(value, error) paste0(short(value), format_error(short(error, 1), error))
+format_error <- function(text, error) if (is.finite(error) && error > 0) paste(", standard error", text)
 short <- function(x, digits = 4) format(x, digits = digits)
 
 # probabilities -----------------------------------------------------------------
 
-# list(prob, error, log_z_error, is_bound): of the restrictions under the draws of a fit, with the error of
-# log Z + log(prob).
+# The probability of the restrictions under the draws of a fit: list(prob, error, log_z_error, is_bound), with the error
+# of log Z + log(prob).
 probability_of <- function(fit, restrictions, arg = "fit") {
   check_has_draws(fit)
   inside <- satisfied(restrictions, fit$particles, arg)
@@ -122,11 +123,12 @@ probability_of <- function(fit, restrictions, arg = "fit") {
   found
 }
 
+# 100,000 draws of the prior that the target was given.
 draws_of_prior <- function(target, seed) {
   if (is.null(target$prior)) {
     abort(c(
       "{.arg prior} is missing.",
-      "i" = "It is a probability, or draws of the prior; or the target is given its {.arg prior}, as
+      "i" = "Give the prior probability, or draws of the prior; or make the target with its {.arg prior}, as
         {.fn target_function} and {.fn target_rtmb} take it."
     ))
   }
@@ -135,6 +137,7 @@ draws_of_prior <- function(target, seed) {
   x
 }
 
+# The prior probability of the restrictions: list(prob, error, is_bound). prior: a number, a fit, or draws.
 prior_probability <- function(prior, restrictions) {
   if (inherits(prior, "smc_fit")) {
     return(probability_of(prior, restrictions, "prior"))
@@ -153,8 +156,8 @@ prior_probability <- function(prior, restrictions) {
   proportion(mean(inside), length(inside))
 }
 
-# A proportion of n draws, with the standard error for one success and one failure more: where all succeed it is not 0.
-# Where less than one succeeds it is not known, but for a bound of probability 95 %.
+# The probability that a proportion `prob` of n draws estimates. The standard error is computed with one more success
+# and one more failure, so that it is not 0 if all succeed. With less than one success, a 95 % upper bound.
 proportion <- function(prob, n) {
   if (n * prob < 1) {
     bound <- min(1, stats::qgamma(0.95, n * prob + 1) / n)
@@ -164,8 +167,8 @@ proportion <- function(prob, n) {
   list(prob = prob, error = sqrt(more * (1 - more) / n), log_z_error = NA_real_, is_bound = FALSE)
 }
 
-# The mean of numbers at the draws, none of them negative, with its error, and the error of the log of Z times this mean:
-# list(mean, error, log_z_error). least: the least error.
+# The mean of non-negative numbers x at the draws, its standard error, and that of the log of Z times this mean:
+# list(mean, error, log_z_error). least: a lower limit of the error.
 mean_at_draws <- function(fit, x, least = 0) {
   w <- exp(fit$log_weights)
   mean <- sum(w * x)
@@ -188,17 +191,17 @@ check_restrictions <- function(restrictions) {
   named <- setdiff(names(restrictions), "")
   if (length(named) > 0) {
     abort(c(
-      "A restriction is an expression without a name, such as {.code a > 0}; {.arg {named}} has one.",
+      "A restriction must not have a name, as in {.code a > 0}; {.arg {named}} is a name.",
       "i" = "For a point, such as {.code a = 0}, see {.fn savage_dickey}."
     ))
   }
   if (length(restrictions) == 0) {
-    abort("There must be a restriction, such as {.code a > 0}.")
+    abort("A restriction must be given, such as {.code a > 0}.")
   }
   restrictions
 }
 
-# Whether each draw, a row with named columns, satisfies all restrictions. arg: the argument that has the draws.
+# Whether each draw, a row with named columns, satisfies all restrictions. arg: the argument from which the draws come.
 satisfied <- function(restrictions, draws, arg) {
   each <- lapply(restrictions, function(restriction) {
     expression <- rlang::quo_get_expr(restriction)
@@ -210,7 +213,7 @@ satisfied <- function(restrictions, draws, arg) {
         known <- utils::head(colnames(draws), 20)
         abort(c(
           "{.code {text}} cannot be evaluated at the draws of {.arg {arg}}.",
-          "i" = "These have {.field {known}}."
+          "i" = "Their variables are {.field {known}}."
         ), parent = e)
       }
     )
@@ -223,7 +226,7 @@ satisfied <- function(restrictions, draws, arg) {
   Reduce(`&`, each)
 }
 
-# An expression in which `beta[1]` is the name of the variable that is called so.
+# The expression with `beta[1]` replaced by the name of the variable "beta[1]".
 with_elements <- function(expression, names) {
   if (!is.call(expression)) {
     return(expression)
@@ -238,7 +241,7 @@ with_elements <- function(expression, names) {
   expression
 }
 
-# The variables with these names as a list: columns of the draws, or for a vector all of its elements, a matrix.
+# The variables with these names as a list: a column of the draws, or for a vector the matrix of its elements.
 mask_of <- function(draws, names) {
   of_vector <- base_names(colnames(draws))
   names <- intersect(names, c(colnames(draws), of_vector))

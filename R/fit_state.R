@@ -1,9 +1,8 @@
-# The state of a fit: what its islands leave behind so that more can be added, and the fit that keeps less of it.
+# `fit$state`: what smc_extend() needs to add islands, without copies of what the fit has already.
 
-# What a fit keeps so that it can be extended: of the `records` of its islands what is not
-# pooled; of the pooled `draws` what is not in the fit itself; the number at which islands
-# `start`; whether a bridge is made; and of the course of adaptation what diagnostics and
-# tables read.
+# A list of the `records` of the islands, without their pooled draws; the pooled `draws`, without those in the fit
+# itself; the number at which islands `start`; whether there is a bridge estimate; and the parts of the `course` of
+# adaptation that diagnostics and tables use.
 state_of_fit <- function(result, sampler, bridges) {
   course <- result$course
   if (!is.null(course)) {
@@ -27,14 +26,14 @@ state_of_fit <- function(result, sampler, bridges) {
 state_of_islands <- function(final, records, target) {
   draws <- final[intersect(names(final), c("particles", of_draws, "all"))]
   draws$all <- final$all$particles
-  if (is.null(target$outputs)) draws[[drawn(final)]] <- NULL # which the fit has itself
+  if (is.null(target$outputs)) draws[[drawn(final)]] <- NULL # they are in the fit itself
   list(records = records, draws = draws)
 }
 
-# Where the draws of a record are that a fit has.
+# The element of a record with the draws of the fit.
 drawn <- function(record) if (is.null(record$all)) "particles" else "all"
 
-# The draws of a fit's islands as they are pooled.
+# The draws of all islands of a fit, as pool_islands() returns them.
 pooled_draws <- function(fit) {
   draws <- fit$state$draws
   living <- Filter(Negate(is_dead), fit$state$records)
@@ -45,7 +44,7 @@ pooled_draws <- function(fit) {
   draws
 }
 
-# The draws of a target with `outputs` as these are made from; NULL where the fit does not have them.
+# The draws on the unconstrained scale from which the `outputs` of a target are computed; NULL if the fit has none.
 kept_draws <- function(fit) {
   if (!is.null(fit$folded)) {
     return(fit$folded)
@@ -54,6 +53,7 @@ kept_draws <- function(fit) {
   if (is.null(pooled$all)) pooled$particles else pooled$all
 }
 
+# The same; an error if there are none.
 state_draws <- function(fit) {
   u <- kept_draws(fit)
   if (is.null(u)) {
@@ -62,7 +62,7 @@ state_draws <- function(fit) {
   u
 }
 
-# The record of an island of a fit, whole again: see pool_record().
+# The record of an island, with its draws from the pooled ones: the inverse of pool_record().
 whole_record <- function(fit, i) {
   record <- fit$state$records[[i]]
   record$reference <- fit$reference
@@ -81,15 +81,15 @@ whole_record <- function(fit, i) {
   c(record, own)
 }
 
-# so: what follows, in words.
+# so: what does not work without the state.
 check_has_state <- function(fit, so) {
   check_version(fit, so)
   if (is.null(fit$state)) {
-    abort("{.arg fit} has no {.field state} any more: {so}.")
+    abort("{.arg fit} has no {.field state}: {so}.")
   }
 }
 
-# What a fit has of the particles of a record, or of pooled islands.
+# The elements of a fit that describe the draws of a record, or of pooled islands.
 draws_of <- function(record, target) {
   all <- all_draws(record)
   list(
@@ -102,7 +102,7 @@ draws_of <- function(record, target) {
   )
 }
 
-# What the last digits of a fit depend on beside the seed.
+# The versions and libraries on which the last digits of a fit depend.
 session_facts <- function() {
   list(
     autosmc = own_version(),
@@ -113,8 +113,7 @@ session_facts <- function() {
   )
 }
 
-# A fit without what is not to be kept of its islands. What was made from it stays: the
-# estimates and the diagnostics.
+# The fit with fewer draws of its islands, or only their moments. Estimates and diagnostics remain.
 reduce_fit <- function(fit, keep) {
   if (keep == fit$keep) {
     return(fit)

@@ -1,26 +1,26 @@
-# What the draws of a fit say of the variables.
+# summary(): the table of the variables.
 
 #' Print a fit, and summarise its draws
 #'
-#' Printed, a fit shows the log evidence with its error and interval, followed by `(bridge)` where it is the bridge
-#' estimate (see [estimates]), the posterior of the first six variables, how it was found, and last the verdict of its
-#' diagnostics. `summary()` has all variables, prints the first 20, and the schedule as well.
+#' `print()` shows the log evidence with its standard error and interval, followed by `(bridge)` if it is the bridge
+#' estimate (see [estimates]), the posterior of the first six variables, how the fit was made, and last the verdict of
+#' the diagnostics. `summary()` has all variables, and prints the first 20, and the schedule as well.
 #'
 #' @param object,x a fit of [smc()], [smc_adapt()] or [smc_run()], or its summary.
 #' @param schedule whether to print the schedule, the temperature and the kernel's parameters of each step (TRUE or
-#'   FALSE): the first and last three steps of a fit, all of a summary.
-#' @param digits how many significant digits to show of standard errors and standard deviations, and with them of
-#'   estimates (a whole number); NULL for at least three decimals of `log Z`, and three digits of standard deviations.
+#'   FALSE): for a fit the first and last three steps, for a summary all of them.
+#' @param digits number of significant digits of standard errors and standard deviations (a whole number); estimates
+#'   have the same decimals. NULL for at least three decimals of `log Z`, and three digits of standard deviations.
 #' @param ... not used.
 #' @return `print()`: `x`, invisibly. `summary()`: an object of class `summary.smc_fit`, a
-#'   list with the `fit` and `variables`, a data frame with a row a variable: its weighted
+#'   list with the `fit` and `variables`, a data frame with a row for each variable: its weighted
 #'   `mean`, `sd` and quantiles `q5`, `median` and `q95`, and `mcse`, the Monte Carlo standard error of the mean, from
-#'   the spread of the islands (NA for one island). The moments of variables in `fit$heavy_tails` are not to be trusted
-#'   (see the section Heavy tails of [diagnostics]). Where the density is the same when labels are permuted or signs
-#'   changed, the draws are folded onto one copy first: see `fold` of [as_draws.smc_fit()].
+#'   the spread of the islands (NA for one island). Do not use the standard deviations of variables in `fit$heavy_tails`
+#'   (see the section Heavy tails of [diagnostics]). If the density is invariant to permutations of labels or changes of
+#'   sign, the draws are first mapped to one copy of each mode: see `fold` of [as_draws.smc_fit()].
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be.
-#' @source The estimate of a mean is the ratio of two means over islands, of the island's `exp(log_z)` times its own
-#'   weighted mean, and of its `exp(log_z)`; `mcse` is the standard error by the delta method.
+#' @source A posterior mean is estimated by the ratio of two means over islands: of `exp(log_z)` times the island's
+#'   weighted mean, and of `exp(log_z)`; `mcse` is its standard error by the delta method.
 #' @seealso [tidy.smc_fit()] for data frames, [coef.smc_fit()] for R's usual generics,
 #'   [report()] for a paragraph of text.
 #' @examples
@@ -34,7 +34,7 @@ summary.smc_fit <- function(object, ...) {
   structure(list(fit = object, variables = variables_table(object)), class = "summary.smc_fit")
 }
 
-# A row for each of these columns of the draws.
+# The summary of these columns of the draws, a row each.
 variables_table <- function(fit, columns = seq_len(ncol(fit$particles))) {
   fit <- with_variables(folded(fit), columns)
   moments <- weighted_moments(fit)
@@ -45,7 +45,7 @@ variables_table <- function(fit, columns = seq_len(ncol(fit$particles))) {
   )
 }
 
-# A fit with some of its variables only.
+# The fit with some of its variables.
 with_variables <- function(fit, columns) {
   fit$particles <- fit$particles[, columns, drop = FALSE]
   if (!is.null(fit$moments)) {
@@ -58,8 +58,8 @@ with_variables <- function(fit, columns) {
   fit
 }
 
-# The inverse of the weighted distribution functions: a row a probability, a column a
-# variable. NA where there are no draws, NaN where some are NaN, as generated quantities can be.
+# Weighted quantiles: a row for each probability, a column for each variable. NA if there are no draws, NaN for a
+# variable with NaN among its draws, such as a generated quantity.
 weighted_quantiles <- function(fit, p) {
   if (!is.null(fit$moments)) {
     return(matrix(NA_real_, length(p), ncol(fit$particles)))

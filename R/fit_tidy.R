@@ -1,37 +1,37 @@
-# The tables of the tidyverse: tidy(), glance() and augment().
+# Methods for the generics of broom: tidy(), glance() and augment().
 
 #' Tables of a fit: tidy(), glance() and augment()
 #'
-#' The columns of parameters are named as in broom, with dots (`std.error`, `conf.low`), as other packages expect them;
-#' all others as everywhere in this package, with underscores.
+#' The columns of the table of parameters are named as in broom, with dots (`std.error`, `conf.low`); all other columns
+#' are named with underscores, as everywhere in this package.
 #'
 #' @param x a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param what which table (string): `"parameters"`, `"steps"`, `"runs"`, `"islands"` or `"diagnostics"`.
 #' @param conf.int whether the table of the parameters has intervals (TRUE or FALSE).
 #' @param conf.level the probability of these intervals (number in (0, 1)).
 #' @param ... not used.
-#' @return `tidy()`: a data frame. `"parameters"`: a row a variable, with `term`, `estimate` (the posterior mean),
-#'   `std.error` (the posterior standard deviation) and with `conf.int` `conf.low` and `conf.high` (the weighted
-#'   quantiles that bound the central interval). `"steps"`: `fit$steps`, a row a run and step. `"runs"`: `fit$runs`, a
-#'   row a round, and one for the final islands together. `"islands"`: `fit$islands`, a row an island. `"diagnostics"`:
-#'   `fit$diagnostics`, a row a diagnostic.
+#' @return `tidy()`: a data frame. `"parameters"`: a row for each variable, with `term`, `estimate` (the posterior
+#'   mean), `std.error` (the posterior standard deviation) and, with `conf.int`, `conf.low` and `conf.high` (the
+#'   quantiles that bound the central interval). `"steps"`: `fit$steps`, a row for each run and step. `"runs"`:
+#'   `fit$runs`, a row for each round, and one for the final islands together. `"islands"`: `fit$islands`, a row for
+#'   each island. `"diagnostics"`: `fit$diagnostics`, a row for each diagnostic.
 #'
 #'   `glance()`: a data frame of one row with `log_z`, `std_error`, `sampling_error`, `conf_low`, `conf_high` (of the
 #'   estimate that the fit reports, see [estimates]), `biased`, `laplace` (whether `log_z` is that of Laplace's
-#'   approximation of an integral over random effects), `correction` and `correction_error` (what leads from that
-#'   approximation to `log_z`, and its standard error; NA where there is none), `kernel`, `dim`, `n_particles`,
-#'   `n_steps`, `islands`, `converged` (whether all of the fit's diagnostics have passed; NA where there are none),
-#'   `ess_mean`, `n_objective_evals`, `n_target_evals`, `n_calls` (of all runs together), `seconds` (of the whole call)
-#'   and `seed`. `ess_mean` is how many independent draws would give means as precise as those of the fit: the harmonic
-#'   mean over variables of `(sd / mcse)^2`, at most Kish's effective sample size of the weights, and NA for one island.
-#'   Kish's by itself, as `ess` of the steps and islands, does not see that particles share ancestors, and can be
-#'   several times as high.
+#'   approximation of an integral over random effects), `correction` and `correction_error` (the difference of `log_z`
+#'   and that approximation, and its standard error; NA if there is none), `kernel`, `dim`, `n_particles`, `n_steps`,
+#'   `islands`, `converged` (whether all diagnostics have passed; NA if there are none), `ess_mean`,
+#'   `n_objective_evals`, `n_target_evals`, `n_calls` (of all runs together), `seconds` (of the whole call) and `seed`.
+#'   `ess_mean` is the effective sample size of the posterior means: the harmonic mean over variables of
+#'   `(sd / mcse)^2`, at most Kish's effective sample size of the weights, and NA for one island. Kish's effective
+#'   sample size, the `ess` of the steps and islands, ignores that particles share ancestors, and can be several times
+#'   as high.
 #'
-#'   `augment()`: a data frame with a row a particle: the target's variables, `.island`, `.weight` (the weights of all
-#'   islands together sum to one) and `.log_weight`.
+#'   `augment()`: a data frame with a row for each particle: the target's variables, `.island`, `.weight` (the weights
+#'   of all islands together sum to one) and `.log_weight`.
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be, and for
 #'   the `"islands"` of a fit that has none.
-#' @seealso [summary.smc_fit()], whose `mcse` says how precisely a posterior mean is known.
+#' @seealso [summary.smc_fit()] for `mcse`, the Monte Carlo standard error of a posterior mean.
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' tidy(fit)

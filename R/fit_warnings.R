@@ -1,12 +1,11 @@
-# What is said of a fit that is not to be trusted, and what would help.
+# Warnings of a fit: diagnostics have failed, or the precision or the draws asked for were not reached.
 
-# What is said of a fit for which diagnostics have failed, or that has not reached what was asked for.
 warn_if_unreliable <- function(fit) {
   if (length(failed(fit$diagnostics)) > 0) warn_of_failed(fit)
   for (aim in intersect(names(missed_aims(fit)), fit$asked)) warn_of_missed(fit, aim)
 }
 
-# What the islands were to reach, where they have not: by its argument.
+# The aims that the islands have not reached, named by their arguments.
 missed_aims <- function(fit) {
   c(
     precision = if (isTRUE(fit$sampling_error > fit$precision)) fit$precision,
@@ -30,8 +29,8 @@ warn_of_failed <- function(fit) {
       "Without the scout nothing has checked the gradient: see {.code check_gradient(target)}."
     },
     i = if (isTRUE(nrow(fit$scout$basins) == 0)) {
-      "The scout has found nothing. Does the density increase without bound, for instance because its sign is
-        wrong? Or is it zero at most points? Then give a point at which it is not, with
+      "The scout has found no mode. Does the density increase without bound, for instance because its sign is wrong? Or
+        is it zero at most points? Then give a point at which it is positive, with
         {.code reference = reference_laplace(target, start)}."
     },
     i = unname(advice[names(advice) %in% helps])
@@ -50,11 +49,11 @@ warn_of_missed <- function(fit, aim) {
     needed <- format(ceiling(n * (fit$sampling_error / fit$precision)^2), big.mark = ",", digits = 15)
   } else {
     ess <- ess_mean(fit)
-    reached <- "those of {n} islands are worth {count(floor(ess))} independent ones, not {count(fit$draws)}."
+    reached <- "those of {n} islands have an effective sample size of {count(floor(ess))}, not {count(fit$draws)}."
     needed <- count(ceiling(n * fit$draws / ess))
   }
   warn("precision", c(
     paste("The", aim, "asked for", if (aim == "draws") "were" else "was", "not reached:", reached),
-    "i" = "It would take about {needed} islands like these: raise {.arg max_islands}, or {.arg n_particles}."
+    "i" = "About {needed} such islands would be needed: raise {.arg max_islands}, or {.arg n_particles}."
   ))
 }

@@ -47,7 +47,7 @@ least_squares_by_row <- function(design, y, weights, on, common) {
     columns <- on[[rows[1]]]
     own <- design[, columns, drop = FALSE] * root[, rows[1]]
     products <- if (common) gram[columns, columns, drop = FALSE] else cross_product(own)
-    found <- solved_squares(own, y[, rows, drop = FALSE] * root[, rows[1]], products, tol = 1e-13)
+    found <- solve_least_squares(own, y[, rows, drop = FALSE] * root[, rows[1]], products, tol = 1e-13)
     coef[rows, columns] <- t(found$coefficients)
     if (length(found$on) > 0) {
       sd <- sqrt(diag(chol2inv(found$upper))) / found$size[found$on]

@@ -200,7 +200,7 @@ tell_poor_draws <- function(course) {
   of_draws <- Filter(function(record) is_of_draws(record$reference), course$records)
   is_poor <- function(record) is_dead(record) || is_higher(course$best, record, rules$fall)
   if (any(vapply(of_draws, is_poor, NA))) {
-    tell("draws", c(
+    inform_once("draws", c(
       "i" = "From the draws that are the {.arg reference} less evidence was found than from elsewhere: are they of this
         model, on its scale, and of all its modes?"
     ))

@@ -27,7 +27,7 @@ reference_of_draws <- function(target, draws) {
   if (is.null(fitted)) {
     abort(c("{n} draw{?s} {?is/are} too few for a reference in {target$dim} dimension{?s}.", why))
   }
-  if (n_lost > 0) tell("draws", c("{.arg reference} is without some draws.", why))
+  if (n_lost > 0) inform_once("draws", c("{.arg reference} is without some draws.", why))
   fitted$reference$fitted_to <- "draws"
   fitted$reference
 }
@@ -95,7 +95,7 @@ columns_of_variables <- function(draws, names) {
   given <- gsub(" ", "", colnames(draws), fixed = TRUE)
   if (length(given) == 0 && ncol(draws) == length(names)) {
     if (length(names) > 1) {
-      tell(
+      inform_once(
         "draws",
         "The columns of {.arg reference} have no names: they are taken for {.field {names}}, in this order."
       )

@@ -1,98 +1,113 @@
-# The three verbs.
+# smc(), and its two halves, smc_adapt() and smc_run(): annealed sequential Monte Carlo, whose kernels are tuned by
+# minimising incremental KL divergences (Kim et al., 2025).
 
 #' Log evidence and posterior draws with self-tuning SMC
 #'
-#' `smc()` estimates the log evidence of a model, with a standard error, and draws from its posterior. Most
-#' users need four arguments: `target`, the model; `seed`, to get the same result again; `precision` and `draws`,
-#' for a smaller standard error or more draws.
+#' `smc()` estimates the log evidence of a model (the log of its marginal likelihood, or normalising constant), with a
+#' standard error, and draws from its posterior. Most users need four arguments: `target`, the model; `seed`, to get the
+#' same result again; `precision` and `draws`, for a smaller standard error or more draws.
 #'
-#' `smc()` locates the target by its gradients, tunes an annealed sampler on it, and runs the tuned sampler several
-#' times with fresh random numbers. These independent runs are called islands. They give two [estimates] of the
-#' evidence: by SMC, which is unbiased, and by bridge sampling. `fit$log_z` is the bridge if it has clearly the smaller
-#' standard error. [Diagnostics][diagnostics] compare the fit with what must hold if it is right.
+#' `smc()` locates the posterior by the gradients of the log density, tunes an annealed sampler on it, and runs the
+#' tuned sampler several times with fresh random numbers. These independent runs are called islands. They give two
+#' [estimates] of the evidence: by SMC, which is unbiased, and by bridge sampling. `fit$log_z` is the bridge estimate if
+#' its standard error is clearly smaller. [Diagnostics][diagnostics] then look for signs that the estimate is wrong.
 #'
-#' @param target the model: a target of [target_function()], [target_rtmb()], [target_stan()],
-#'   [target_native()] and the like, or a function or model object that [as_target()] converts.
-#' @param ... for a function, other arguments of [target_function()]: at least `dim`. For a model object those of
-#'   [as_target()], such as `lower`, `log_prior`, and for random effects of RTMB, TMB and glmmTMB `method`: `"auto"`
-#'   corrects Laplace's approximation, `"laplace"` does not.
-#' @param n_particles number of particles (whole number of at least 2). For a precision 128 are the first, or fewer, of
-#'   at least 32, where eight islands of them are as many as the `draws` asked for, unless `islands` is given. They
-#'   become four times as many in a further pass, where more than `max_islands` would be needed or diagnostics fail.
-#'   With few `max_evals` there are fewer.
+#' @param target the model: a target of [target_function()], [target_rtmb()], [target_stan()], [target_native()] and the
+#'   like, or a function or model object that [as_target()] converts. Its log density is that of prior and likelihood
+#'   together, with all constants.
+#' @param ... for a function, other arguments of [target_function()]: at least `dim` or `names`. For a model object,
+#'   arguments of [as_target()], such as `lower` and `log_prior`; for random effects of RTMB, TMB and glmmTMB also
+#'   `method`: `"auto"` corrects Laplace's approximation, `"laplace"` does not.
+#' @param n_particles number of particles of a run (whole number of at least 2). The default is 1,024 if `islands` is
+#'   given, or if neither `precision` nor `draws` is. Otherwise it is 128, or fewer (at least 32) if eight islands of
+#'   them give enough `draws`, and further passes take four times as many if diagnostics fail or more than
+#'   `max_islands` islands would be needed. A small `max_evals` lowers the default.
 #' @param n_steps number of steps from the given reference to the target (positive integer).
-#' @param rounds the least and the most rounds of adaptation (two whole numbers, or one for both).
-#'   See [smc_rounds]. From another fit the least is none.
-#' @param whiten whether references are fitted to particles (TRUE or FALSE).
-#' @param scout whether the target is located by its gradients first (TRUE or FALSE). Without the
-#'   scout the gradient is not checked: see [check_gradient()].
-#' @param max_steps most steps of rounds after the first (whole number of at least 2).
-#' @param step_fraction the islands' step sizes of KLMC from a fitted reference, as a fraction of the tuned ones
-#'   (number in (0, 1]). See section Kernels of [smc_rounds].
-#' @param islands number of islands (positive integer). One has no standard error; the bridge needs four. For a
-#'   precision or draws there are eight at least.
-#' @param precision the standard error of `log_z` (number of at least 1e-15) for which islands are added, up to
-#'   `max_islands`; NULL for none. By default it is 0.01, where references are fitted and neither `n_particles` nor
-#'   `islands` is given. A precision that was asked for and is not reached is a warning. With one
-#'   above 0.01 fewer points are tried around the modes that were found, in proportion.
-#' @param draws how many independent draws the means of the posterior are to be worth (positive integer), `ess_mean` of
-#'   [glance()], for which islands are added as for a precision; NULL for any. By default it is 1,000 where a
-#'   precision is aimed at, and neither `n_particles` nor `islands` is given.
-#' @param max_islands most islands (positive integer).
-#' @param search about how many evaluations are spent on looking for further modes (whole number of at least 0): the
-#'   scout climbs from so many more starts, of which half are draws of the `prior`, where the target was given one. How
-#'   many paths there were and to how many basins they led is printed with the fit.
-#' @param max_evals most evaluations of the target in the call (number). With few there are fewer particles, and what is
-#'   left after the first round is kept for the islands. What has been left out for it is in `truncated`, with a
-#'   warning. It is an error if no fit takes so few.
-#' @param max_seconds most seconds of computing (number), about: it becomes `max_evals` of the fit, by how long the
-#'   scout's first paths take. So the same seed gives another result where the machine is faster or slower.
+#' @param rounds the least and the largest number of rounds of adaptation (two whole numbers, or one for both). See
+#'   [smc_rounds].
+#' @param whiten whether references are fitted to the particles (TRUE or FALSE).
+#' @param scout whether the posterior is located by gradients first (TRUE or FALSE). Without this stage the gradient is
+#'   not checked: see [check_gradient()].
+#' @param max_steps largest number of steps of later rounds (whole number of at least 2).
+#' @param step_fraction step sizes of the islands, as a fraction of the tuned ones (number in (0, 1]). It applies to
+#'   KLMC from a fitted reference. See section Kernels of [smc_rounds].
+#' @param islands number of islands (positive integer). A standard error needs two, the bridge estimate four. With
+#'   `precision` or `draws` there are at least eight.
+#' @param precision the standard error of `log_z` to reach (number of at least 1e-15): islands are added until it is
+#'   reached or there are `max_islands`. NULL for none. The default is 0.01 if references are fitted and neither
+#'   `n_particles` nor `islands` is given. With a value above 0.01 fewer points are tried around the modes.
+#' @param draws the effective sample size of the posterior means to reach (positive integer): `ess_mean` of [glance()].
+#'   Islands are added as for `precision`. NULL for none. The default is 1,000 if there is a `precision` and neither
+#'   `n_particles` nor `islands` is given.
+#' @param max_islands largest number of islands (positive integer).
+#' @param search about how many evaluations to spend on the search for further modes (whole number of at least 0). Half
+#'   of the additional starting points are draws of the `prior`, if the target has one. The printed fit says how many
+#'   starting points led to how many modes.
+#' @param max_evals largest number of evaluations of the target in the call (number). With few evaluations there are
+#'   fewer particles, and stages beyond the budget are left out, with a warning; see `truncated` below. It is an error
+#'   if the budget is too small for any island.
+#' @param max_seconds largest computing time, in seconds (number), approximately: it is converted to `max_evals` by the
+#'   time that the first paths of the scout take. So a faster or slower machine gives another result for the same seed.
 #' @param kernel how particles move: `"klmc"`, `"hmc"`, `"lmc"`, `"mala"`, `"rwmh"` or `"pcn"` (string), or
 #'   [kernel_klmc()] and its like. NULL chooses: see [smc_rounds]. A kernel with given step sizes is not tuned.
 #' @param schedule the temperatures of the first run: a numeric vector that rises from 0 to 1, such as
 #'   [schedule_power()] makes, or [schedule_adaptive()].
-#' @param reference where particles start: [reference_gaussian()], [reference_function()] and the like; `"prior"`, for a
-#'   target that was given its `prior`; the fit of a neighbouring target, whose reference is tried before
-#'   anything else (see [smc_rounds], section From another fit); or draws of the posterior, to which a
-#'   distribution is fitted. These are a matrix or a data frame with a column for each variable, draws of the packages
-#'   posterior, coda or rstan, a list of chains, or `"draws"`, for those of a Stan fit (see [as_target.stanfit]).
+#' @param reference the distribution from which particles start: [reference_gaussian()], [reference_function()] and the
+#'   like, or `"prior"`, for a target that was given its `prior`. It may also be the fit of a similar target (see
+#'   [smc_rounds], section From another fit), or draws of the posterior, to which a distribution is fitted. Draws are a
+#'   matrix or a data frame with a column for each variable, draws of the packages posterior, coda or rstan, a list of
+#'   chains, or `"draws"`, for those of a Stan fit (see [as_target.stanfit]).
 #' @param tuner how the kernel is tuned: [tuner_kl()].
 #' @param resampling `"ssp"` (Srinivasan sampling process), `"systematic"`, `"stratified"`,
 #'   `"residual"` or `"multinomial"`.
-#' @param ess_threshold resample when the effective sample size falls below this fraction of
+#' @param ess_threshold particles are resampled when their effective sample size falls below this fraction of
 #'   `n_particles` (number from 0 to 1).
 #' @param keep what is kept of each island: all its `"draws"`, a number of equally weighted draws (positive integer), or
 #'   only the `"moments"` of the variables. See [reproducibility], section Memory.
-#' @param seed a whole number from 0 to 2^32 - 1 that fixes all randomness; NULL to draw one from R's
-#'   generator, so that [set.seed()] governs.
-#' @param checkpoint NULL, or the path of a folder (string) from which a call that was cut off resumes. See
+#' @param seed a whole number from 0 to 2^32 - 1 that fixes all randomness; NULL to draw one from R's generator, which
+#'   [set.seed()] controls.
+#' @param checkpoint NULL, or the path of a folder (string) from which an interrupted call resumes. See
 #'   [reproducibility].
-#' @param progress whether a call of more than two seconds shows a line of progress, and in a script one a minute (TRUE
-#'   or FALSE).
+#' @param progress whether a call of more than two seconds shows its progress: a line, in a script one line a minute
+#'   (TRUE or FALSE).
 #'
 #' @return An object of class `smc_fit`, a list with, among others,
 #'
-#' * `log_z`, `std_error`, `conf_low`, `conf_high`: the log evidence, its standard error and a 95 %
-#'   interval; `sampling_error`: the part of the error that is chance. See [estimates].
-#' * `particles`, `log_weights`, `island`: the draws, a matrix with a named column for each variable; their log
-#'   weights, which sum to one once exponentiated; and the island of each draw.
-#' * `diagnostics`, `heavy_tails`: tables of what was checked. See [diagnostics].
-#' * `improper`: the names of parameters with an improper prior, so that `log_z` is no evidence (character vector,
-#'   mostly empty). They are known of Stan programs alone (see [target_stan()] and [as_target.stanfit]). A coefficient
-#'   of brms has the covariate as the name of its element.
-#' * `laplace`: of a model with random effects that are integrated out, the evidence by Laplace's approximation and its
+#' * `log_z`, `std_error`, `conf_low`, `conf_high`: the log evidence, its standard error and a 95 % interval;
+#'   `sampling_error`: the Monte Carlo part of the standard error. See the section below.
+#' * `particles`, `log_weights`, `island`: the draws, a matrix with a named column for each variable; the log weight of
+#'   each draw (the weights sum to one); and its island.
+#' * `diagnostics`, `heavy_tails`: tables of the checks. See [diagnostics].
+#' * `improper`: the names of parameters with an improper prior, for which `log_z` is not an evidence (character vector,
+#'   mostly empty). Only Stan programs tell (see [target_stan()] and [as_target.stanfit]). A coefficient of brms has
+#'   the covariate as the name of its element.
+#' * `laplace`: for a model with random effects that are integrated out, the evidence by Laplace's approximation and its
 #'   correction. See [as_target()], section Random effects.
-#' * `truncated`: what was left out since there were not enough `max_evals` (character vector, mostly empty).
-#' * `schedule`, `reference`: to be given to [smc_run()]. `maps` describes the shape of the reference in words.
-#' * `scout`, `runs`, `steps`, `islands`: what was done. See [smc_scout()], [smc_rounds] and [estimates].
-#' * `state`: what [smc_extend()] goes on from. `fit$state <- NULL` makes a fit smaller.
+#' * `truncated`: the stages that `max_evals` or `max_seconds` left out (character vector, mostly empty).
+#' * `schedule`, `reference`: what [smc_run()] takes. `maps` describes the shape of the reference in words.
+#' * `scout`, `runs`, `steps`, `islands`: tables of what was done. See [smc_scout()], [smc_rounds] and [estimates].
+#' * `state`: what [smc_extend()] needs. `fit$state <- NULL` makes a fit smaller.
 #' * `target`, `seed` and all other settings; `call`, `session` (versions in use) and `seconds`.
+#' @section The standard error: `std_error` is that of `log_z`: an error of 0.01 is about 1 % of the evidence itself. It
+#'   is `sqrt(sampling_error^2 + shift^2)`. The first part is Monte Carlo error: it comes from the spread of independent
+#'   islands, and falls with their number. The second is the largest change of `log_z` that a diagnostic has found, and
+#'   mostly 0. No error counts a part of the posterior that neither the search nor any island has visited, such as a
+#'   narrow mode far from all others. A fit with one island has no standard error (NA). See [estimates].
+#' @section Warnings, and what to do: A fit that warns is returned all the same. [diagnostics] lists all warnings and
+#'   errors, `vignette("trouble")` explains them.
+#'
+#'   * *The error of log_z is not to be trusted*: a diagnostic has failed. Do not report the fit. The warning says
+#'     which, and what may help: often more particles, another form of the model, or bounds declared as such.
+#'   * *The precision asked for was not reached*, or the draws: there were `max_islands` islands. Raise `max_islands` or
+#'     `n_particles`, or accept the standard error, which is valid.
+#'   * *Heavy tails*: use medians and quantiles of the variables named. `log_z` is not affected.
+#'   * *max_evals has left out ...*, or `max_seconds`: allow more of it, or use fewer particles.
 #' @seealso [summary.smc_fit()], [plot.smc_fit()], [coef.smc_fit()], [as_draws.smc_fit()] and
 #'   [report()] for results; [compare_evidence()] for models; [smc_adapt()] and [smc_run()], the two
 #'   halves of `smc()`; [smc_extend()] for more islands; `vignette("autosmc")` to get started.
 #' @examples
-#' # a function of one's own, whose log evidence is log(2 pi) = 1.838; the interval of the
-#' # estimate holds it, and the last line says that all is well
+#' # an R function, whose log evidence is log(2 pi) = 1.838; the interval of the estimate contains
+#' # it, and the last line says that all diagnostics passed
 #' fit <- smc(function(x) -sum(x^2) / 2,
 #'   dim = 2, gradient = function(x) -x, n_particles = 32, n_steps = 4, seed = 1
 #' )
@@ -155,10 +170,13 @@ smc <- function(
   adapts <- needs_adapting(kernel, path)
   scouts <- adapts && plan$scout && kernel$gradients && !inherits(reference, "smc_fit")
   if (is.finite(plan$max_seconds) && !scouts) {
-    abort("{.arg max_seconds} is by the time that the scout takes: without one give {.arg max_evals}.")
+    abort(c(
+      "{.arg max_seconds} needs the scout, whose first paths are timed.",
+      "i" = "Give {.arg max_evals}, or leave {.arg scout} TRUE."
+    ))
   }
   if (plan$search > 0 && !scouts) {
-    abort("{.arg search} is the scout's, which needs gradients, rounds and no other fit.")
+    abort("{.arg search} needs the scout: a kernel with gradients, {.arg rounds} of at least 1, and no other fit.")
   }
   sampler <- new_sampler(target, mget(c(options_of_verbs, "tuner", "path", "plan")))
   sampler$chooses_kernel <- chooses_kernel
@@ -184,17 +202,17 @@ smc <- function(
 #' The two halves of smc()
 #'
 #' `smc_adapt()` is the first half of [smc()]: it tunes a sampler. `smc_run()` is the second: it runs a sampler with a
-#' given schedule and reference. In between, the schedule may be looked at and edited.
+#' given schedule and reference. In between, the schedule can be inspected and changed.
 #'
 #' @inheritParams smc
 #' @param schedule for `smc_adapt()`, as in [smc()]. For `smc_run()` a data frame such as `fit$schedule`, a row a step:
 #'   columns `lambda`, `step_size`, for KLMC and HMC `refresh_rate`, and optionally `kernel`, its name.
 #' @param kernel how particles move, as in [smc()]. The default of `smc_run()` is the kernel that the schedule names,
-#'   with its other options by their defaults; without a name KLMC if there are refreshment rates, and LMC otherwise.
-#' @return An object of class `smc_fit`, as [smc()] returns it. That of `smc_adapt()` has no islands
-#'   and no diagnostics, and its estimate is biased, since the run that tunes is not independent of
-#'   what it tunes. That of `smc_run()` has the estimate by SMC alone, and no scout.
-#' @seealso [smc_rounds], on what `smc_adapt()` does.
+#'   with default options. If it names none, it is KLMC if there are refreshment rates, and LMC otherwise.
+#' @return An object of class `smc_fit`, as [smc()] returns it. That of `smc_adapt()` has no islands and no diagnostics,
+#'   and its estimate is biased: the run from which it comes also tuned the sampler. That of `smc_run()` has the
+#'   estimate by SMC only, and no scout.
+#' @seealso [smc_rounds] for what `smc_adapt()` does.
 #' @examples
 #' target <- target_gaussian(2, mean = 3)
 #' adapted <- smc_adapt(target, n_particles = 128, n_steps = 8, seed = 1)
@@ -229,7 +247,7 @@ smc_adapt <- function(
   plan <- check_plan(rounds, whiten, scout, max_steps)
   if (!needs_adapting(kernel, path)) {
     abort(c(
-      "{.arg kernel} has its step sizes given: there is nothing to tune.",
+      "{.arg kernel} has given step sizes: there is nothing to tune.",
       "i" = "Leave out {.arg step_size}, or use {.fn smc} or {.fn smc_run}."
     ))
   }
@@ -279,16 +297,15 @@ smc_run <- function(
   new_fit(result$sampler, result, islands, call)
 }
 
-# what is to be run -----------------------------------------------------------
+# checks of arguments -----------------------------------------------------------
 
-# The call of a verb as it would be written: a program may have called it by another name.
+# The call with the name of the exported function, which do.call() and the like replace.
 call_of <- function(verb, call) {
   call[[1]] <- as.name(verb)
   call
 }
 
-# n_steps is there to make the default schedule; with a schedule of one's own
-# it can only agree.
+# n_steps makes the default schedule; beside a given schedule it must agree with it.
 check_n_steps <- function(n_steps, schedule, is_default) {
   n_steps <- check_n(n_steps, "n_steps")
   if (!is_default && !is_adaptive(schedule) && length(schedule) != n_steps + 1) {
@@ -297,8 +314,8 @@ check_n_steps <- function(n_steps, schedule, is_default) {
   }
 }
 
-# The temperatures, or how to find them, and the parameters that the kernel was given: the
-# `path` of run_sampler().
+# The `path` of run_sampler(): a list of the temperatures (lambda) or of how to choose them (adaptive_ess, n_steps), and
+# of the step sizes and refreshment rates of a kernel that is not tuned.
 check_path <- function(schedule, kernel) {
   if (!is_adaptive(schedule)) {
     path <- list(lambda = check_schedule(schedule))
@@ -324,7 +341,7 @@ check_path <- function(schedule, kernel) {
   path
 }
 
-# step_fraction, scout: only where the verb has them.
+# The settings of adaptation, checked, as a list. step_fraction: missing for smc_adapt(), which has no islands.
 check_plan <- function(rounds, whiten, scout, max_steps, step_fraction, max_evals = Inf, max_seconds = Inf) {
   limit <- function(x, arg, min) if (identical(x, Inf)) x else check_number(x, arg, min = min)
   plan <- list(
@@ -345,7 +362,7 @@ check_plan <- function(rounds, whiten, scout, max_steps, step_fraction, max_eval
   plan
 }
 
-# At least and at most so many; one number is both.
+# c(least, most) rounds of adaptation.
 check_n_rounds <- function(rounds) {
   if (length(rounds) != 2) rounds <- rep(check_count(rounds, "rounds", min = 0), 2)
   rounds <- vapply(unname(rounds), check_count, 0L, "rounds", min = 0)
@@ -358,7 +375,7 @@ check_n_rounds <- function(rounds) {
 
 makes_bridge <- function(plan, kernel) plan$whiten && !is_biased(kernel)
 
-# At least so many runs of adaptation: a first one, or a race of at least two, and rounds.
+# The least number of runs of adaptation, for the progress line: a first run, or a race of two, and the rounds.
 n_runs_foreseen <- function(plan, kernel) {
   plan$rounds[1] + if (plan$scout && kernel$gradients) 2 else 1
 }

@@ -1,16 +1,16 @@
-# Many targets, one after another or at the same time.
+# smc_all(): fits of many targets, one after another or in parallel.
 
 #' Fits of many models
 #'
-#' [smc()] for each target of a list. What fails is kept in its place, as the error that it was, and the others are
-#' fitted all the same.
+#' [smc()] for each target of a list. If a model fails, its error takes the place of its fit, and the others are fitted
+#' nevertheless.
 #'
-#' Each model has a seed of its own, which depends on `seed` and its place in the list alone: models can be added at the
+#' Each model has its own seed, which depends only on `seed` and its place in the list. So models can be added at the
 #' end of the list, and results do not depend on the number of workers. Under a plan of the package future, such as
-#' `future::plan("multisession")`, each model is a future (see [reproducibility]); targets are made of model objects in
-#' this process before that, Stan programs are compiled there one after another.
+#' `future::plan("multisession")`, each model is a future (see [reproducibility]). Before that, targets are made of
+#' model objects in this process, where Stan programs are compiled one after another.
 #'
-#' Warnings that a fit is unreliable, or that it has heavy tails, are not given for each: what is printed has a column
+#' Single fits do not warn that they are unreliable or have heavy tails. Instead, the printed table has a column
 #' `converged`, and [compare_evidence()] warns.
 #'
 #' @param targets a list of targets, or of what [as_target()] takes: functions, fits of brms, and the like. Its names
@@ -19,14 +19,14 @@
 #'   functions.
 #' @param seed a whole number from 0 to 2^32 - 1 from which the seeds of the models follow; NULL to draw one from R's
 #'   generator.
-#' @param checkpoint NULL, or the path of a folder (string) from which a call that was cut off resumes; it has a folder
-#'   for each model.
+#' @param checkpoint NULL, or the path of a folder (string) from which an interrupted call resumes; it has a folder for
+#'   each model.
 #' @inheritParams smc
 #' @return A list of class `smc_fits` with the names of the models: a fit of [smc()] each, or an error.
 #'   [compare_evidence()] and [average_draws()] take it, and leave errors out with a warning.
-#' @section Errors: `autosmc_error_input` when `targets` is no list, and `autosmc_error_target` when all models have
-#'   failed, with the first of their errors as its `parent`. `autosmc_error_mismatch` when the folder has another run,
-#'   and `autosmc_error_worker` when a worker was lost three times with the same model.
+#' @section Errors: `autosmc_error_input` when `targets` is not a list, and `autosmc_error_target` when all models have
+#'   failed, with the first of their errors as its `parent`. `autosmc_error_mismatch` when the folder belongs to another
+#'   call, and `autosmc_error_worker` when a worker was lost three times with the same model.
 #' @seealso [inclusion()], [check_evidence()]
 #' @examples
 #' targets <- list(wide = target_gaussian(2, sd = 2), shifted = target_gaussian(2, mean = 1))
@@ -71,7 +71,7 @@ smc_all <- function(targets, ..., seed = NULL, checkpoint = NULL, progress = int
   structure(stats::setNames(fits, labels), class = "smc_fits")
 }
 
-# Different ones, n of them; with a larger n these are the first.
+# n different seeds. The first ones are the same for any larger n.
 draw_seeds <- function(seed, n) {
   as.double(with_seed(seed_of_run(seed, models_key), sample.int(.Machine$integer.max, n)))
 }
@@ -82,8 +82,8 @@ split_arguments <- function(arguments) {
   list(smc = arguments[is_own], target = arguments[!is_own])
 }
 
-# The value of `code`, or the error that it ends in, unless that is no fault of a model. What a fit warns of itself is
-# seen in it.
+# The value of `code`, or its error. Errors that are not those of the model (a foreign checkpoint, a lost worker, a time
+# limit) are raised. Warnings that the fit itself records are suppressed.
 attempt <- function(code) {
   of_itself <- paste0("autosmc_warning_", c("unreliable", "moments"))
   tryCatch(suppressWarnings(code, classes = of_itself), error = function(e) {

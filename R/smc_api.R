@@ -1,14 +1,15 @@
-# The sampler for the C code of other packages.
+# The R side of autosmc_run(), the sampler for the C code of other packages: api_config(), which C calls, makes a
+# configuration of the caller's settings.
 
 #' Run the sampler from C
 #'
 #' A package can run the sampler from its own C or C++ code, on a target that is a C routine (see [target_native()]), by
 #' the function `autosmc_run()` of the header `autosmc_api.h`. R checks the settings once; no evaluation of the target
-#' passes through R. The header documents the settings and the results; this page shows how the parts fit together.
+#' passes through R. The header documents the settings and the results. This page says how a package uses them.
 #'
-#' One call is one run. With step sizes that are given the run is unbiased; with `step_size` NULL it tunes them. To tune
-#' once, and to run again with what was found, as in the example, is what [smc()] does with `rounds = 0` and `islands =
-#' 1`; the same seeds and settings give the same numbers. Everything else is as in [smc()] by default.
+#' One call is one run. With given step sizes the run is unbiased; with `step_size` NULL it tunes them. The example
+#' tunes once and runs again with the tuned step sizes, as [smc()] does with `rounds = 0` and `islands = 1`; the same
+#' seeds and settings give the same numbers. All other settings are the defaults of [smc()].
 #'
 #' @section The package: Its `DESCRIPTION` has
 #'
@@ -17,13 +18,13 @@
 #'   LinkingTo: autosmc
 #'   ```
 #'
-#'   and its `NAMESPACE` imports something of autosmc, so that it is loaded: `importFrom(autosmc, target_native)`, say.
-#'   A whole package of this kind, which tunes the sampler and runs it again with what was found, and has a target for
-#'   [smc()] besides, is in `system.file("examples", "linked", package = "autosmc")`: copy it from there, and install
-#'   the copy with `R CMD INSTALL`. The examples below show its C code.
-#' @section Rules: `autosmc_run()` is called on R's main thread, and looks for the user's interrupt. Failures are
-#'   returned as a code with a message. An interrupt, an R error that the target raises, and a lack of memory leave it
-#'   by a long jump instead. A caller that holds C++ objects, or memory that R does not free, calls it through
+#'   and its `NAMESPACE` imports any object of autosmc, so that it is loaded, such as
+#'   `importFrom(autosmc, target_native)`. A complete package of this kind, which also has a target for [smc()], is in
+#'   `system.file("examples", "linked", package = "autosmc")`: copy it, and install the copy with `R CMD INSTALL`. The
+#'   examples below show its C code.
+#' @section Rules: `autosmc_run()` must be called on R's main thread, and checks for interrupts by the user. Failures
+#'   are returned as a code with a message. An interrupt, an R error that the target raises, and a lack of memory leave
+#'   it by a long jump instead. A caller that holds C++ objects, or memory that R does not free, must call it through
 #'   `R_UnwindProtect()`.
 #' @seealso [target_native()] for C targets that are given to [smc()].
 #' @name autosmc_run
@@ -36,9 +37,8 @@
 #' writeLines(readLines(file.path(linked, "src", "linked.c")))
 NULL
 
-# What core_config() makes of the fields of the header's `autosmc_settings` (a list;
-# NULL for what is a null pointer), with the defaults of smc() for all else; or the
-# message (string) that says what is wrong with them.
+# The configuration of a run (see core_config()) for the fields of the header's `autosmc_settings`, a list in which a
+# null pointer is NULL; all else has the defaults of smc(). If a field is wrong, an error message (string).
 api_config <- function(fields) {
   tryCatch(
     {
@@ -57,7 +57,7 @@ api_config <- function(fields) {
   )
 }
 
-# A target whose routine only the caller knows.
+# The target of a caller in C: R does not know its routine.
 #' @export
 evaluation.smc_target_caller <- function(target) NULL
 

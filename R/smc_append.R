@@ -1,25 +1,26 @@
-# More data for a model that has been fitted.
+# smc_append(): the fit of a model with more data, and the predictive evidence of these.
 
 #' Add data to a fit
 #'
-#' The fit of a target with more data, which starts from the fit of the same model with fewer, and the predictive
-#' evidence of what is new: log p(y2 | y1), the log density of the new data given the old.
+#' Fits a model to old data y1 and new data y2 together, starting from its fit to y1, and returns the log predictive
+#' evidence of the new data as well: log p(y2 | y1).
 #'
 #' The target with all data is fitted by `smc(target, reference = fit)`, see [smc_rounds], section From another fit. The
-#' predictive evidence is the difference of the two log evidences, and its squared error the sum of theirs. So the
-#' evidence of all data does not depend on how they were divided, and errors do not add up from batch to batch. The sum
-#' of log p(y1) and log p(y2 | y1) is log p(y1, y2), and [sum()][log_evidence] of the two has the error of this alone.
+#' log predictive evidence is the difference of the two log evidences, and its squared error is the sum of theirs. The
+#' evidence of all data does not depend on how they were divided into batches, and errors do not accumulate over
+#' batches: log p(y1) and log p(y2 | y1) add up to log p(y1, y2), and [sum()][log_evidence] of the two has only the
+#' error of the latter.
 #'
-#' An improper prior leaves log p(y2 | y1) as it is, as long as the posterior given y1 is proper.
+#' The constant of an improper prior cancels from log p(y2 | y1), as long as the posterior given y1 is proper.
 #'
 #' @param fit a fit of [smc()] or `smc_append()`.
-#' @param target the same model with the new data and the old, as in [smc()].
-#' @param ... further arguments of [smc()], such as `precision`.
-#' @param seed as in [smc()], but not that of `fit`.
+#' @param target the same model with the old and the new data, as in [smc()].
+#' @param ... further arguments of [smc()], such as `precision`, except `reference`.
+#' @param seed as in [smc()], but another one than that of `fit`.
 #' @return A fit of all data, as [smc()] returns it, with the log predictive evidence as `predictive`, a number of
 #'   class `log_evidence` with its `std_error` (see [log_evidence()]).
 #' @section Errors: Of class `autosmc_error_input` when an argument is not what it should be.
-#' @seealso `update(fit, target = )`, which does not start from the fit.
+#' @seealso `update(fit, target = )`, which fits a new target from the beginning.
 #' @examples
 #' # observations of a mean with a standard normal prior
 #' y <- c(0.4, 1.2, -0.3, 0.9, 1.5)

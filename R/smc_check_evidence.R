@@ -1,40 +1,40 @@
-# Calibration of posterior model probabilities by data that the models themselves make.
+# check_evidence(): simulation-based calibration of posterior model probabilities (Schad et al., 2022).
 
 #' Are the posterior probabilities of models calibrated?
 #'
-#' A model is drawn by its prior probability, parameters and data are drawn from it, and all models are fitted to these
-#' data, again and again. Among data sets for which a model has the posterior probability 0.2, it is then the true one
-#' in a fifth, if all evidences are right (Schad et al., 2022). The same data sets show how large Bayes factors are
-#' to be expected with so many observations.
+#' Repeatedly, a model is drawn by its prior probability, parameters and data are drawn from it, and all models are
+#' fitted to these data. If all evidences are right, the posterior probabilities are calibrated: among data sets for
+#' which a model has the posterior probability 0.2, it is the true model in a fifth (Schad et al., 2022). The same data
+#' sets show how large Bayes factors can be expected to be with so many observations.
 #'
-#' *Mean.* The mean of the posterior probability of a model is its prior probability. A wrong evidence can leave this
-#' mean nearly as it is.
+#' *Mean.* The mean posterior probability of a model should be its prior probability. This mean is insensitive to some
+#' errors of the evidence.
 #'
-#' *Shift.* By maximum likelihood, with Firth's correction, it is estimated by how much `log_z` of a model is too high
-#' beside the others. The standard error is one over the root of the sum of `p * (1 - p)`: data that leave no doubt of
-#' the model say nothing of small errors.
+#' *Shift.* The amount by which `log_z` of a model is too high, relative to the other models, is estimated by maximum
+#' likelihood with Firth's correction. Its standard error is one over the root of the sum of `p * (1 - p)`: data sets
+#' that leave no doubt of the model give no information on small errors.
 #'
-#' *Slope.* The log Bayes factors are those that the data support when multiplied by `slope`. Evidences with errors of
-#' chance that differ from data set to data set, such as large standard errors, have a slope below 1.
+#' *Slope.* The log Bayes factors must be multiplied by `slope` to be calibrated. Monte Carlo errors that differ from
+#' data set to data set, as those of evidences with large standard errors do, make the slope smaller than 1.
 #'
-#' *Test.* Each of these has a score statistic. `p_value` is that of the largest of them: the share of replications
-#' with one as large, when the true models are drawn by the posterior probabilities. It holds for any number of data
-#' sets. `seen` is the error of `log_z` for which this p-value is below 0.05 four times in five.
+#' *Test.* Each shift and the slope have a score statistic. `p_value` is that of the largest of them, by simulation: the
+#' true models are drawn by the posterior probabilities, so that it is valid for any number of data sets. `seen` is the
+#' error of `log_z` that the test detects, at the level 0.05, with a probability of 0.8.
 #'
-#' A fit that fails is an error in the table `fits`, and the check has not passed. Its data set has no posterior
-#' probabilities, so that it cannot enter the three comparisons; these remain valid, since whether a fit fails depends
-#' on the true model through the data alone. In the table `bayes_factors` it stands in a column of its own.
+#' A fit that fails is an error in the table `fits`, and the check does not pass. Its data set has no posterior
+#' probabilities, and is left out of the three comparisons. These remain valid, since whether a fit fails depends on the
+#' true model only through the data. The table `bayes_factors` counts failures in a separate column.
 #'
 #' @param models a list, with names, of two or more models, each a list of two functions: `simulate`, without arguments,
-#'   which draws parameters from the prior and data given these, and returns the data; and `target`, which takes such
-#'   data and returns a target, or what [as_target()] takes. It may also return a fit, or an evidence that is known, as
-#'   `c(log_z = -12.3, std_error = 0)`. Or each is a `brmsfit`, see section Models of brms.
+#'   which draws parameters from the prior and data given the parameters, and returns the data; and `target`, a function
+#'   of the data that returns a target, or what [as_target()] takes. It may also return a fit, or a known evidence, such
+#'   as `c(log_z = -12.3, std_error = 0)`. A model may also be a `brmsfit`, see section Models of brms.
 #' @param prior_prob as of [compare_evidence()].
 #' @param n number of data sets (positive integer).
 #' @param ... arguments of [smc()] and [as_target()], as in [smc_all()].
 #' @param seed,progress as of [smc_all()].
-#' @param checkpoint NULL, or the path of a folder (string), with a file for each data set and the fits of priors of
-#'   brms, from which a call that was cut off resumes, also with a larger `n`.
+#' @param checkpoint NULL, or the path of a folder (string) from which an interrupted call resumes, also with a larger
+#'   `n`. It has a file for each data set, and the fits of priors of brms.
 #' @return A list of class `smc_calibration`:
 #'
 #' * `fits`, a data frame with a row for each data set and model: `data` (number), `true` (name of the true model),
@@ -43,25 +43,26 @@
 #'   probability and its standard error, `shift` and `shift_error`, and `seen`;
 #' * `slope` and `slope_error`; `p_value`; `n_failed`, the number of fits that failed; `passed`, whether there are none
 #'   and `p_value` is at least 0.05;
-#' * `bins`, ten intervals of the posterior probability: `n`, how often a model had such a one, `mean_prob`, its mean,
-#'   `share_true`, how often the model was the true one, and `low` and `high`, between which that is expected with a
-#'   probability of 95 % (binomial);
-#' * `bayes_factors`, with a row for each true model: `n`, how many data sets it has made; `above_10`, `between` and
-#'   `below_0.1`, the shares of these in which the Bayes factor of the true model over the best of the others is above
-#'   10, between, or below 1/10, which misleads; `failed`, the share without one; and quantiles of its log10.
+#' * `bins`, ten intervals of the posterior probability: `n`, the number of probabilities in the interval, `mean_prob`,
+#'   their mean, `share_true`, the share of them whose model is the true one, and `low` and `high`, the 95 % binomial
+#'   interval of this share;
+#' * `bayes_factors`, with a row for each true model: `n`, the number of its data sets; `above_10`, `between` and
+#'   `below_0.1`, the shares of data sets in which the Bayes factor of the true model over the best of the others is
+#'   above 10, in between, or below 1/10 (misleading); `failed`, the share without a Bayes factor; and quantiles of its
+#'   log10.
 #'
-#'   `plot()` and `ggplot2::autoplot()` show the bins with their 95 % intervals, and the Bayes factors: median, and the
-#'   range of the middle 90 %.
+#'   `plot()` and `ggplot2::autoplot()` show the bins with their 95 % intervals, and the median and the central 90 %
+#'   interval of the Bayes factors.
 #' @section Models of brms: A `brmsfit`, such as `brm(y ~ x, data, prior = prior, empty = TRUE)`, gives its formula, its
-#'   priors, which must be proper, and all of its data but the response. Parameters are drawn from its prior: the draws
-#'   of a fit with `sample_prior = "only"`, and for any other `brmsfit` those of [smc()] without the likelihood. The
-#'   response is brms's prediction for one of these draws. All models must have the same response, a variable by itself.
-#' @section Errors: `autosmc_error_input` for wrong arguments, and whatever error `simulate` raises.
-#'   `autosmc_error_mismatch` when the folder has another check.
+#'   priors, which must be proper, and its data except the response. Parameters are drawn from its prior: the draws of a
+#'   fit with `sample_prior = "only"`, and for any other `brmsfit` those of [smc()] without the likelihood. The response
+#'   is brms's prediction for one of these draws. All models must have the same response, a single variable.
+#' @section Errors: `autosmc_error_input` for wrong arguments, and any error that `simulate` raises.
+#'   `autosmc_error_mismatch` when the folder belongs to another check.
 #' @source Schad, Nicenboim, Burkner, Betancourt and Vasishth (2022), *Workflow techniques for the robust use of Bayes
 #'   factors*, Psychological Methods. Firth (1993), *Bias reduction of maximum likelihood estimates*, Biometrika 80.
 #' @examples
-#' # eight observations of a mean, which is 0 or has a normal prior; both evidences are known
+#' # eight observations with a mean that is 0 or has a normal prior; both evidences are known
 #' mean_model <- function(sd) {
 #'   list(
 #'     simulate = function() rnorm(8, rnorm(1, 0, sd)),
@@ -111,8 +112,9 @@ check_evidence <- function(models, prior_prob = NULL, n = 100, ..., seed = NULL,
   calibration_of(rows, names(models), prior_prob, seed_of_run(run$seed, models_key))
 }
 
-# Data sets from the prior are far from one another: a fit that starts from that of another one takes as many evaluations
-# or more.
+# A data set drawn from one of the models, and the fits of all models to it: list(true, log_z, std_error, converged,
+# error), the index of the true model and a vector for each other element. Each fit starts from the beginning: data sets
+# drawn from the prior differ so much that the fit of another one saves no evaluations.
 fit_data_set <- function(seed, models, prior_prob, arguments) {
   seeds <- draw_seeds(seed, length(models))
   drawn <- with_seed(seed, {
@@ -156,8 +158,9 @@ check_simulated <- function(models) {
   stats::setNames(models, names)
 }
 
-# A model of brms: its response is predicted for draws from its prior, and its program takes what was predicted. run: a
-# list of `seed` and `checkpoint`, in which its prior has a folder by the number of the model.
+# The functions `simulate` and `target` of a model of brms: responses are predicted at draws from its prior, and replace
+# those in its data. run: a list of `seed` and `checkpoint`. index: the number of the model, by which the folder of the
+# fit of its prior is named.
 model_of_brms <- function(x, index, run) {
   response <- x$formula$formula[[2]]
   if (is.call(response) && identical(response[[1]], quote(`|`))) response <- response[[2]]
@@ -191,7 +194,7 @@ drawn_from_prior <- function(x, index, run) {
   target <- as_target(x)
   if (length(target$improper) > 0) {
     improper <- target$improper
-    abort("{.arg models} must have proper priors; of a {.cls brmsfit} those of {.field {improper}} are not.")
+    abort("{.arg models} must have proper priors; in a {.cls brmsfit} those of {.field {improper}} are improper.")
   }
   folder <- if (!is.null(run$checkpoint)) file.path(run$checkpoint, run_name("prior", index))
   as_brmsfit(smc(target, seed = run$seed, checkpoint = folder, progress = FALSE))

@@ -1,64 +1,64 @@
-# The evidence as a function of a setting: of a prior's width, mostly.
+# evidence_curve(): the evidence as a function of a setting, such as the scale of a prior. Few settings are fitted; the
+# others are reweighted from the draws of these fits, with their densities as control variates (Owen and Zhou, 2000).
 
 #' Log evidence over a range of settings
 #'
-#' How the evidence, or a Bayes factor, depends on a setting of the model, such as the scale of a prior, or on two. The
-#' target is fitted at the setting that is used, and from there at the ends of the range (see [smc_rounds], section From
-#' another fit). In between, the draws of the fits on either side are reweighted, and only where these weights are not
-#' reliable is the target fitted, too.
+#' How the evidence, or a Bayes factor, depends on one or two settings of the model, such as the scale of a prior. The
+#' target is fitted at the setting in use, and from there at the ends of the range (see [smc_rounds], section From
+#' another fit). In between, the draws of the fits on either side are reweighted; the target is fitted again only where
+#' the importance weights are unreliable.
 #'
-#' The draws of these fits are taken as those of one mixture, so that the tails of a wide setting, which the draws of a
-#' narrow one miss, are there. Their weights are the ratios of the density at the setting to that of the mixture, and
-#' the densities of the fits, whose evidences are known, are control variates (Owen and Zhou, 2000). The Pareto k of the
-#' weights, `khat`, must be at most 0.7 (Vehtari et al., 2024). Beyond the fits nothing is reweighted: the draws may not
-#' have seen the tails of a wider setting, and then `khat` is small. Nor is it where bounds or types of variables
-#' differ, the density has an edge beside the draws, the fits have fewer than 1,112 draws together, the weights are
-#' worth less than a hundred, or the error would be above a `precision` that is given.
+#' The draws of the fits on both sides are treated as draws of one mixture, so that the tails of the wider setting are
+#' represented. Their weights are the ratios of the density at the setting to that of the mixture, and the densities of
+#' the fits, whose evidences are known, are control variates (Owen and Zhou, 2000). The Pareto k of the weights, `khat`,
+#' must be at most 0.7 (Vehtari et al., 2024). Nothing is reweighted beyond the fitted settings: the draws may miss the
+#' tails of a wider setting, and `khat` would not show it. The target is fitted, too, if bounds or types of variables
+#' differ, if the density has an edge near the draws, if the fits have fewer than 1,112 draws together, if the effective
+#' sample size of the weights is below a hundred, or if the error would be above the `precision` asked for.
 #'
-#' Two settings are a data frame, such as `expand.grid(scale = c(0.5, 1, 2), df = c(1, 4))`. Its corners are fitted, and
-#' each setting is reweighted from the nearest fits in the quadrants around it.
+#' Two settings are given as a data frame, such as `expand.grid(scale = c(0.5, 1, 2), df = c(1, 4))`. Its corners are
+#' fitted, and each other setting is reweighted from the nearest fits in the quadrants around it.
 #'
-#' @param target a function of a number, the setting, that returns a target, or what [as_target()] converts; of two
-#'   settings one of both, whose arguments have the names of the columns of `values`. The variables and the data are the
-#'   same at all settings.
-#' @param values the settings (numeric vector of different numbers, or data frame of two columns, in any design); of
-#'   `refine_curve()`, those to be added, or NULL.
+#' @param target a function of the setting, a number, that returns a target, or what [as_target()] converts. With two
+#'   settings it is a function of both, whose arguments have the names of the columns of `values`. The variables and the
+#'   data must be the same at all settings.
+#' @param values the settings (numeric vector of different numbers, or data frame of two columns, in any design); for
+#'   `refine_curve()`, further settings, or NULL.
 #' @param against the model to compare with, for log Bayes factors: a fit, a known log evidence (number, or as in
 #'   [compare_evidence()]), or another curve that has all `values`. NULL for log evidences alone.
 #' @param ... further arguments of [smc()] for all fits, such as `precision`, but no `reference`.
-#' @param used the setting that is used (number, or two with names), which is fitted first; NULL for the middle of
-#'   `values`.
+#' @param used the setting in use (number, or two with names), which is fitted first; NULL for the middle of `values`.
 #' @param seed as in [smc()]; each further fit has the next number.
-#' @param curve a curve, of `evidence_curve()`.
-#' @param n number of settings to add (positive integer) to a curve of one setting, one after another, each in the
-#'   interval beside which the curve bends most.
-#' @return A tibble of class `evidence_curve`, a row a setting in ascending order:
+#' @param curve a curve of `evidence_curve()`.
+#' @param n number of points to add (positive integer) to a curve of one setting, one after another, each in the
+#'   interval at whose ends the curve bends most.
+#' @return A tibble of class `evidence_curve`, with a row for each setting, in ascending order:
 #'
 #' * `value`, the setting, or two columns with the names of the settings; `log_z` and `std_error`, the log evidence and
 #'   its standard error;
-#' * `log_bf` and `log_bf_error`, only with `against`: the log Bayes factor of the target over that, and its error;
+#' * `log_bf` and `log_bf_error`, only with `against`: the log Bayes factor of the target over `against`, and its error;
 #' * `from`: `"cold"`, fitted from the beginning, `"warm"`, fitted from a neighbour, or `"reweighted"`;
-#' * `anchor`: the setting of the fit that counts most, the row's own if it was fitted (number; of two settings text,
-#'   the name in `attr(curve, "fits")`);
-#' * `khat`: the Pareto k of the weights, also where a fit took their place (Inf where there were none);
-#' * `verdict`: `"passed"`, or the names of diagnostics that have failed, of the fit at the anchor;
-#' * `n_target_evals`: how many evaluations of the target the row has taken.
+#' * `anchor`: the setting of the fit with the largest weight in the row, its own setting if it was fitted (number; with
+#'   two settings text, the name in `attr(curve, "fits")`);
+#' * `khat`: the Pareto k of the weights, also if a fit replaced them (Inf where there were none);
+#' * `verdict`: `"passed"`, or the names of the failed diagnostics, of the fit at the anchor;
+#' * `n_target_evals`: the evaluations of the target for this row.
 #'
-#'   The squared error of a reweighted row is the sum of those of the fits, by what they count, and of the mean weight.
-#'   Such rows share fits and draws: they are correlated, so that the shape of the curve is better known than its level,
-#'   and the band of a plot says nothing of differences within it.
+#'   The squared error of a reweighted row is the weighted sum of those of the fits, and that of the mean weight. The
+#'   rows share fits and draws, so that their errors are correlated: the shape of the curve is more precise than its
+#'   level, and the band of a plot does not apply to differences within the curve.
 #'
 #'   `plot()` and `ggplot2::autoplot()` show the curve with a band of two standard errors, fitted settings as filled
-#'   points, the setting that is used as a vertical line, and with `against` a line at 0. Two settings make a line over
-#'   the first for each value of the second. `attr(curve, "fits")` has the fits, named by their settings.
-#' @section Errors: Of class `autosmc_error_input` when an argument is not what it should be; for a setting at which the
-#'   prior is improper (see [smc()]), unless it is so of the same parameters in a fit `against`, or the density does not
-#'   fall off; and for variables that are not the same at all settings.
+#'   points, the setting in use as a vertical line, and with `against` a line at 0. With two settings there is a line
+#'   over the first for each value of the second. `attr(curve, "fits")` has the fits, named by their settings.
+#' @section Errors: Of class `autosmc_error_input` when an argument is not what it should be; when the prior is improper
+#'   at a setting (see [smc()]), unless a fit `against` has an improper prior of the same parameters; when the density
+#'   does not fall off; and when the variables are not the same at all settings.
 #' @source Owen and Zhou (2000), *Safe and effective importance sampling*, Journal of the American Statistical
 #'   Association 95. Vehtari, Simpson, Gelman, Yao and Gabry (2024), *Pareto smoothed importance sampling*,
 #'   Journal of Machine Learning Research 25.
 #' @examples
-#' # the mean of five observations, with a prior N(0, scale^2), against a mean of 0
+#' # the mean of five observations has the prior N(0, scale^2), or is 0
 #' y <- c(0.4, 1.2, -0.3, 0.9, 1.5)
 #' model <- function(scale) {
 #'   target_function(
@@ -80,7 +80,7 @@ evidence_curve <- function(target, values, against = NULL, ..., used = NULL, see
   settings <- list(...)
   check_no_reference(...)
   state <- list(
-    target = target, settings = settings, used = used, seed = check_seed(seed), against = against_of(against),
+    target = target, settings = settings, used = used, seed = check_seed(seed), against = evidence_against(against),
     values = NULL, fits = list(), at = NULL, pool = list(), rows = list()
   )
   state <- with_settings(with_setting(state, used), values)
@@ -97,18 +97,18 @@ refine_curve <- function(curve, n = 5, values = NULL) {
   if (!is.null(values)) {
     return(curve_of(with_settings(state, check_curve_settings(values, names(state$used)))))
   }
-  for (i in seq_len(check_count(n, "n"))) state <- with_setting(state, most_bent(curve_of(state)))
+  for (i in seq_len(check_count(n, "n"))) state <- with_setting(state, middle_of_largest_bend(curve_of(state)))
   curve_of(state)
 }
 
-# The middle of the interval at whose ends the curve is furthest from the chords between the settings beside them; on a
-# logarithmic scale, if settings are positive.
-most_bent <- function(curve) {
+# The midpoint of the interval at whose ends the curve deviates most from the chords between their neighbours, with its
+# width as a factor; on a logarithmic scale if all settings are positive.
+middle_of_largest_bend <- function(curve) {
   n <- nrow(curve)
   if (n < 2 || length(settings_in(curve)) > 1) {
-    abort("{.arg values} are needed for a curve of two settings, or of a single value of one.")
+    abort("{.arg values} must be given for a curve of two settings, and for one that has a single point.")
   }
-  x <- even(curve$value)
+  x <- log_if_positive(curve$value)
   inner <- seq_len(n - 2) + 1
   share <- (x[inner] - x[inner - 1]) / (x[inner + 1] - x[inner - 1])
   chord <- (1 - share) * curve$log_z[inner - 1] + share * curve$log_z[inner + 1]
@@ -118,10 +118,10 @@ most_bent <- function(curve) {
   c(value = if (is_positive(curve$value)) exp(middle) else middle)
 }
 
-# The state with further settings: first those at the ends, which no others enclose; and each after those nearer to what
-# is used.
+# The state with further settings: first those at the ends of the range, then the others, each time by their distance
+# from the setting in use.
 with_settings <- function(state, values) {
-  values <- values[!said_rows(values) %in% said_rows(state$values), , drop = FALSE]
+  values <- values[!row_keys(values) %in% row_keys(state$values), , drop = FALSE]
   all <- rbind(state$values, values)
   n_before <- nrow(state$values)
   is_end <- vapply(n_before + seq_len(nrow(values)), function(i) {
@@ -134,15 +134,15 @@ with_settings <- function(state, values) {
 
 # one setting ---------------------------------------------------------------------
 
-# The state with a row for another setting: reweighted between the fits around it, or fitted from the nearest. A state
+# The state with a row for another setting: reweighted from the fits around it, or fitted from the nearest one. A state
 # has its `fits`, at the settings `at`; the `pool` of their draws, see with_draws_of_last(); and the `values` of its
 # `rows`.
 with_setting <- function(state, value) {
-  target <- target_with(state, value)
-  row <- reweighted(state, target, value)
+  target <- target_at_setting(state, value)
+  row <- reweight_setting(state, target, value)
   if (!isTRUE(row$khat <= largest_khat) || isTRUE(row$std_error > state$settings$precision)) {
     fit <- fit_at(state, value, target, if (length(state$fits) > 0) state$fits[[nearest_around(state$at, value)[1]]])
-    refuse_improper(fit, value)
+    abort_if_improper(fit, value)
     n_before <- n_in_pool(state)
     state$fits <- c(state$fits, list(fit))
     state$at <- rbind(state$at, value, deparse.level = 0)
@@ -158,24 +158,24 @@ with_setting <- function(state, value) {
   state
 }
 
-target_with <- function(state, value) {
+target_at_setting <- function(state, value) {
   arguments <- if (length(value) == 1) list(value[[1]]) else as.list(value)
   target <- tryCatch(as_target(do.call(state$target, arguments)), error = function(e) {
-    abort("{.arg target} has failed at the setting {said_setting(value)}.", parent = e)
+    abort("{.arg target} has failed at the setting {format_setting(value)}.", parent = e)
   })
   first <- if (length(state$fits) > 0) state$fits[[1]]$target
   if (!is.null(first) && !identical(target$names, first$names)) {
-    other <- said_setting(state$at[1, ])
-    abort("{.arg target} has other variables at the setting {said_setting(value)} than at {other}.")
+    other <- format_setting(state$at[1, ])
+    abort("{.arg target} has other variables at the setting {format_setting(value)} than at {other}.")
   }
   improper <- target$improper
   if (length(improper) > 0 && !setequal(improper, state$against$improper)) {
-    abort("{.arg target} has improper priors at the setting {said_setting(value)}: of {.field {improper}}.")
+    abort("{.arg target} has improper priors at the setting {format_setting(value)}: of {.field {improper}}.")
   }
   target
 }
 
-# from: a fit, or NULL.
+# The fit at a setting. from: the fit that it starts from, or NULL.
 fit_at <- function(state, value, target, from) {
   seed <- (state$seed + length(state$fits)) %% 2^32
   reference <- without_null(list(reference = from))
@@ -183,33 +183,34 @@ fit_at <- function(state, value, target, from) {
     do.call(smc, c(list(target, seed = seed), reference, state$settings), quote = TRUE),
     autosmc_error = function(e) {
       class <- sub("autosmc_error_", "", setdiff(class(e), "autosmc_error")[1])
-      abort("{.arg target} cannot be fitted at the setting {said_setting(value)}.", class, parent = e)
+      abort("{.arg target} cannot be fitted at the setting {format_setting(value)}.", class, parent = e)
     }
   )
-  fit$call <- quote(smc()) # which has the fit before in it
+  fit$call <- quote(smc()) # the actual call contains the fit before
   fit
 }
 
-refuse_improper <- function(fit, value) {
+abort_if_improper <- function(fit, value) {
   if (has_failed(fit$diagnostics, "proper")) {
     says <- verbatim(fit$diagnostics$says[fit$diagnostics$name == "proper"])
-    abort(c("The setting {said_setting(value)} is refused.", "x" = says))
+    abort(c("The setting {format_setting(value)} is refused.", "x" = says))
   }
 }
 
 # reweighting ---------------------------------------------------------------------
 
-# Draws of a fit that are reweighted, at most: those of two are enough for khat, and 17 settings of them take a third of
-# what a fit takes.
-most_reweighted <- 600
-# Fewer, of all fits around a setting, have no tail of a hundred, by which khat is known.
-least_reweighted <- 1112
-# Of their mean: weights that are worth less than a hundred draws tell little of their error.
-largest_variance <- 0.01
+# Largest number of draws of a fit that are reweighted: those of two fits suffice for khat.
+max_draws_of_fit <- 600
+# Least number of draws of all fits around a setting: with fewer, the tail from which khat is estimated has less than a
+# hundred draws.
+min_draws_around <- 1112
+# Largest relative variance of the mean weight, that of a hundred independent draws: above it, its estimate is
+# unreliable.
+max_relative_variance <- 0.01
 
-# The state with the draws of its last fit in the pool, unless these tell nothing of other settings: on the
-# unconstrained scale, `x`, with their `origins` and the `log_density` of each fit of the pool, normalised; and the
-# `number` of the fit.
+# The state with the draws of its last fit in the pool, unless they cannot be reweighted: a list of the draws on the
+# unconstrained scale, `x`, their `origins`, the normalised `log_density` of each fit of the pool at them (a column a
+# fit), and the `number` of the fit.
 with_draws_of_last <- function(state) {
   fit <- state$fits[[length(state$fits)]]
   edges <- fit$diagnostics$value[fit$diagnostics$name == "edges"]
@@ -218,7 +219,7 @@ with_draws_of_last <- function(state) {
   }
   held <- hold_islands(fit$state$records, pooled_draws(fit))
   final <- with_images(pool(held, fit$reference, fit$state$start), fit$target)
-  rows <- evenly_weighted(exp(normalise_log(final$log_weights)), min(most_reweighted, length(fit$log_weights)))
+  rows <- evenly_weighted(exp(normalise_log(final$log_weights)), min(max_draws_of_fit, length(fit$log_weights)))
   own <- list(
     number = length(state$fits), x = unconstrained_particles(final)[rows, , drop = FALSE], origins = final$origins[rows]
   )
@@ -227,7 +228,7 @@ with_draws_of_last <- function(state) {
   k <- length(fits)
   for (i in seq_len(k)) {
     draws <- state$pool[[i]]
-    normalised <- function(fit) density_beside(fit$target, fits[[i]], draws) - fit$log_z
+    normalised <- function(fit) log_density_at_draws(fit$target, fits[[i]], draws) - fit$log_z
     new <- do.call(cbind, lapply(fits[if (i < k) k else seq_len(k)], normalised))
     state$pool[[i]]$log_density <- cbind(draws$log_density, new)
   }
@@ -238,14 +239,14 @@ of_pool <- function(state, name) unlist(lapply(state$pool, `[[`, name))
 
 n_in_pool <- function(state) length(of_pool(state, "log_density"))
 
-# The log density of a target at the draws of a fit, in its units.
-density_beside <- function(target, fit, draws) {
+# The log density of a target at the draws of a fit, on the unconstrained scale of this fit.
+log_density_at_draws <- function(target, fit, draws) {
   evaluate_target(with_scale_of(target, fit$target), draws$x, FALSE, unconstrained = TRUE)$log_density
 }
 
-# What the fits around a setting tell of it: beyond them there may be mass that no draw has seen. `anchor` is the fit
-# that counts most.
-reweighted <- function(state, target, value) {
+# The row of a setting, reweighted from the fits around it; its log_z is NA if it is not between fits, or if these do
+# not suffice. `anchor`: the number of the fit with the largest weight.
+reweight_setting <- function(state, target, value) {
   row <- list(
     log_z = NA_real_, std_error = NA_real_, khat = Inf, anchor = NA_integer_, from = "reweighted", n_target_evals = 0
   )
@@ -253,11 +254,11 @@ reweighted <- function(state, target, value) {
   around <- if (length(numbers) > 0) nearest_around(state$at[numbers, , drop = FALSE], value) else NA
   pool <- state$pool[around]
   n <- sum(lengths(lapply(pool, `[[`, "origins")))
-  if (anyNA(around) || n < least_reweighted || !has_reference_for(state$fits[[1]], target)) {
+  if (anyNA(around) || n < min_draws_around || !has_reference_for(state$fits[[1]], target)) {
     return(row)
   }
   row$n_target_evals <- n
-  found <- regressed(target, state$fits[numbers[around]], pool, around)
+  found <- evidence_by_regression(target, state$fits[numbers[around]], pool, around)
   if (!is.null(found)) {
     row[c("log_z", "std_error", "khat")] <- found[c("log_z", "std_error", "khat")]
     row$anchor <- numbers[around[found$largest]]
@@ -265,19 +266,19 @@ reweighted <- function(state, target, value) {
   row
 }
 
-# The evidence of a target by the draws of these fits, the elements `around` of the pool. They are taken as those of one
-# mixture, so that the tails that the draws of one fit miss are among those of another, and the density is regressed on
-# those of the fits, whose integrals are known (Owen and Zhou, 2000): its own is then the sum of the coefficients. Draws
-# of one ancestor are taken together for the error. list(log_z, std_error, khat, largest), with the number of the fit
-# that has the largest coefficient; NULL where too little is told.
-regressed <- function(target, fits, draws, around) {
+# The evidence of a target by importance sampling from the mixture of some fits, with their densities as control
+# variates (Owen and Zhou, 2000): the density over that of the mixture is regressed on the normalised densities of the
+# fits, and the evidence is the sum of the coefficients. draws: those of the fits, the elements `around` of the pool;
+# the error treats draws with a common ancestor as one cluster. list(log_z, std_error, khat, largest), with the index of
+# the fit that has the largest coefficient; NULL where the weights are too variable.
+evidence_by_regression <- function(target, fits, draws, around) {
   n_each <- lengths(lapply(draws, `[[`, "origins"))
   n <- sum(n_each)
   parts <- do.call(rbind, lapply(draws, function(one) one$log_density[, around, drop = FALSE]))
   most <- apply(parts, 1, max)
   parts <- exp(parts - most)
   mixture <- drop(parts %*% n_each) / n
-  ratio <- unlist(Map(density_beside, list(target), fits, draws)) - most - log(mixture)
+  ratio <- unlist(Map(log_density_at_draws, list(target), fits, draws)) - most - log(mixture)
   ratio[is.na(ratio)] <- -Inf
   w <- exp(ratio - max(ratio))
   if (anyNA(w)) {
@@ -285,13 +286,13 @@ regressed <- function(target, fits, draws, around) {
   }
   regression <- stats::lm.fit(parts / mixture, w)
   part <- regression$coefficients
-  part[is.na(part)] <- 0 # densities that are the same
+  part[is.na(part)] <- 0 # densities that are collinear
   z <- sum(part)
   origins <- paste(rep(around, n_each), unlist(lapply(draws, `[[`, "origins")))
   variance <- sum(rowsum(regression$residuals, origins)^2) / (n * z)^2
-  # weights that are all the same have no tail
+  # equal weights have no tail
   khat <- if (isTRUE(variance < least_error^2)) -Inf else tail_khat(w, rep(1 / n, n))
-  if (isTRUE(z > 0 && variance < largest_variance) && !is.na(khat)) {
+  if (isTRUE(z > 0 && variance < max_relative_variance) && !is.na(khat)) {
     of_fits <- part / z * vapply(fits, `[[`, 0, "std_error")
     list(
       log_z = max(ratio) + log(z), std_error = sqrt(sum(of_fits^2) + variance), khat = khat, largest = which.max(part)
@@ -301,8 +302,9 @@ regressed <- function(target, fits, draws, around) {
 
 # the table -----------------------------------------------------------------------
 
-# list(log_z, std_error, improper), of one model or of a curve that has `value`, too; NULL for none.
-against_of <- function(against) {
+# The evidence to compare with: list(log_z, std_error, improper) of one model, or list(values, log_z, std_error) of a
+# curve; NULL for none.
+evidence_against <- function(against) {
   if (is.null(against)) {
     return()
   }
@@ -324,9 +326,9 @@ curve_of <- function(state) {
   rows <- unclass(bind_rows(state$rows))
   against <- state$against
   if (!is.null(against)) {
-    at <- if (is.null(against$values)) 1 else match(said_rows(state$values), said_rows(against$values))
+    at <- if (is.null(against$values)) 1 else match(row_keys(state$values), row_keys(against$values))
     if (anyNA(at)) {
-      abort("{.arg against} has no setting {said_setting(state$values[which(is.na(at))[1], ])}.")
+      abort("{.arg against} has no setting {format_setting(state$values[which(is.na(at))[1], ])}.")
     }
     rows$log_bf <- rows$log_z - against$log_z[at]
     rows$log_bf_error <- sqrt(rows$std_error^2 + against$std_error[at]^2)
@@ -340,7 +342,7 @@ curve_of <- function(state) {
   tibble::new_tibble(columns, nrow = nrow(state$values), class = "evidence_curve", fits = fits, state = state)
 }
 
-# A part without some of the columns is a tibble like any other.
+# A subset that lacks columns of a curve is a plain tibble.
 #' @export
 `[.evidence_curve` <- function(x, ...) {
   part <- NextMethod()

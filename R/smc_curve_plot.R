@@ -1,8 +1,8 @@
-# Plots of a curve of evidences.
+# Plots of evidence_curve().
 
-# In `rows`, a row a setting: `value`, `y` and its band, `low` and `high`, whether it was `fitted`, and the `series`,
-# the value of a second setting. And the `names` of both axes, a `note` on the band, whether there is a line `at_zero`, the
-# first setting that is `used`, and whether it is on a `log` scale.
+# What both kinds of plots show, a list: `rows`, a row a setting with `value`, `y` and its band, `low` and `high`,
+# whether it was `fitted`, and the `series`, the value of the second setting; the `names` of both axes; a `note` on the
+# band; whether there is a line `at_zero`; the first setting in use, `used`; and whether its axis is on a `log` scale.
 curve_data <- function(curve) {
   has_bf <- "log_bf" %in% names(curve)
   y <- if (has_bf) curve$log_bf else curve$log_z

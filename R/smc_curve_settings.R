@@ -1,12 +1,13 @@
-# Settings of a curve of evidences, one or two: a matrix, a row a setting.
+# The settings of evidence_curve(), one number or two each: a matrix with a row for each.
 
-# What a curve has beside its settings.
+# The columns of a curve other than its settings.
 curve_columns <- c(
   "log_z", "std_error", "log_bf", "log_bf_error", "from", "anchor", "khat", "verdict", "n_target_evals"
 )
 settings_in <- function(curve) setdiff(names(curve), curve_columns)
 
-# A matrix, a row a setting in ascending order. names: those of a data frame that is expected, or "value".
+# The settings as a matrix, a row each, in ascending order. names: the columns that are expected, "value" for one
+# setting; NULL if they are not known yet.
 check_curve_settings <- function(values, names = NULL) {
   check_given(values, "values")
   is_table <- is.data.frame(values)
@@ -24,14 +25,17 @@ check_curve_settings <- function(values, names = NULL) {
     })
   }
   if (is_table && (anyDuplicated(names(columns)) > 0 || any(c(curve_columns, "value", "") %in% names(columns)))) {
-    abort("{.arg values} must have the names of the arguments of {.arg target}, other than those of a curve.")
+    abort(c(
+      "The columns of {.arg values} must be named as the arguments of {.arg target}.",
+      "i" = "These names are taken by the curve itself: {.field {c(curve_columns, 'value')}}."
+    ))
   }
   x[ascending(x), , drop = FALSE]
 }
 
 ascending <- function(x) do.call(order, unname(as.data.frame(x)))
 
-# That in the middle, if none is given.
+# The setting in use, a named number or two; NULL is the setting in the middle.
 check_used <- function(used, values) {
   if (is.null(used)) {
     places <- lapply(as.data.frame(values), function(x) match(x, sort(unique(x))))
@@ -48,7 +52,7 @@ check_used <- function(used, values) {
   given[colnames(values)]
 }
 
-said_setting <- function(value) {
+format_setting <- function(value) {
   text <- format_each(value)
   if (length(value) == 1) text else paste(names(value), "=", text, collapse = ", ")
 }
@@ -57,19 +61,19 @@ format_each <- function(x) vapply(x, format, "")
 
 is_positive <- function(values) all(values > 0)
 
-# Values of a setting on a scale on which they are compared.
-even <- function(x) if (is_positive(x)) log(x) else x
+# Settings are compared on a logarithmic scale if all are positive.
+log_if_positive <- function(x) if (is_positive(x)) log(x) else x
 
-# How far the rows of `at` are from a setting, in parts of their range.
+# The differences of the rows of `at` from a setting, as fractions of the range, in the shape of `at`.
 offsets <- function(at, value) {
   do.call(cbind, lapply(seq_along(value), function(j) {
-    x <- even(c(value[[j]], at[, j]))
+    x <- log_if_positive(c(value[[j]], at[, j]))
     (x[-1] - x[1]) / max(diff(range(x)), .Machine$double.xmin)
   }))
 }
 
-# Of the rows of `at` the nearest one on each side of a setting, or in each quadrant around two, the nearest first; NA
-# where there is none.
+# The indices of the rows of `at` that are nearest to a setting, one on each side of it, or with two settings one in
+# each quadrant around it; the nearest comes first, and NA last if a side or quadrant is empty.
 nearest_around <- function(at, value) {
   off <- offsets(at, value)
   by_distance <- order(rowSums(off^2))
@@ -79,5 +83,5 @@ nearest_around <- function(at, value) {
   c(intersect(by_distance, nearest), if (anyNA(nearest)) NA)
 }
 
-# By which rows of numbers are compared.
-said_rows <- function(x) do.call(paste, as.data.frame(x))
+# Strings by which rows of numbers are compared.
+row_keys <- function(x) do.call(paste, as.data.frame(x))

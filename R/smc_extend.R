@@ -1,40 +1,39 @@
-# More islands for a fit that there is: in this session, or by their numbers, anywhere.
+# smc_extend(), smc_islands(), smc_combine() and update(): further islands for a fit, in this session or elsewhere.
 
 #' More islands for a fit
 #'
-#' Adds islands to a fit, which is a smaller standard error without another adaptation. Islands are numbered, and each
-#' is the same whenever and wherever it is run: a fit with 8 islands that is extended to 40 is the fit that 40 islands
-#' at once would have given, as long as all draws are kept.
+#' Adds islands to a fit, for a smaller standard error without another adaptation. Islands are numbered, and an island
+#' of a given number is the same whenever and wherever it is run: a fit with 8 islands that is extended to 40 is the fit
+#' of 40 islands at once, as long as all draws are kept.
 #'
-#' `smc_extend()` runs them in this session, under a plan of future in parallel. `update(fit, islands = 40)` is the
-#' same. `smc_islands()` runs islands by their numbers in any session, on any machine, and `smc_combine()` puts them
-#' together: in a job array each task has the fit, runs its own islands and saves them.
+#' `smc_extend()` runs the islands in this session, in parallel under a plan of the package future.
+#' `update(fit, islands = 40)` does the same. `smc_islands()` runs islands by their numbers in any session, on any
+#' machine, and `smc_combine()` adds them to the fit: in a job array each task reads the fit, runs its own islands and
+#' saves them.
 #'
-#' The islands of a fit of [smc()] can suggest a better reference, from which `smc()` then
-#' adapts again. `smc_extend()` adds islands of the last kind, and adapts no further. So
-#' `smc()` with 40 islands may have gone on where `smc()` with 8 has not.
+#' `smc()` may adapt again if the draws of its islands suggest a better reference. `smc_extend()` does not: it adds
+#' islands with the tuned sampler of the fit. So `smc()` with 40 islands may adapt once more where `smc()` with 8 does
+#' not.
 #'
 #' @param fit a fit of [smc()], [smc_run()] or [smc_adapt()]; the latter has no islands yet.
-#' @param islands for `smc_extend()`, how many there are to be in all (whole number of at least as many as there are).
-#'   For `smc_combine()`, what `smc_islands()` has returned, or a list of such objects, in any order.
-#' @param precision a standard error of `log_z` (number of at least 1e-15) for which islands are
-#'   added, as far as `max_islands` allows. With `n` islands and an error `se` it takes about
-#'   `n (se / precision)^2` of them: the next batch is what is missing to that, between 4
-#'   and 64 islands. With `progress` a message says beforehand how many evaluations that is.
-#' @param max_islands the most islands in all (positive integer); NULL for 1024.
-#' @param keep what is kept of the islands, those that there are as well: NULL for the same as before; for a fit that
-#'   has all draws as in [smc()], which allows to add islands in nearly constant memory (see [reproducibility]).
-#' @param which numbers of islands (whole numbers): the first of a fit is 1, and a fit with 8 is continued by the ninth.
+#' @param islands for `smc_extend()`, the total number of islands (whole number, not below the present number). For
+#'   `smc_combine()`, a result of `smc_islands()`, or a list of these, in any order.
+#' @param precision the standard error of `log_z` to reach (number of at least 1e-15): islands are added until it is
+#'   reached or there are `max_islands`. With `n` islands and an error `se` about `n (se / precision)^2` are needed,
+#'   which are run in batches of 4 to 64. With `progress` a message says beforehand how many evaluations a batch takes.
+#' @param max_islands the largest total number of islands (positive integer); NULL for 1024.
+#' @param keep what is kept of all islands, old and new: NULL for the same as before. For a fit that has all draws it
+#'   may be any `keep` of [smc()]; islands are then added in nearly constant memory (see [reproducibility]).
+#' @param which numbers of islands (whole numbers). A fit with 8 islands has those numbered 1 to 8; the next is 9.
 #' @inheritParams smc
 #' @return `smc_extend()` and `smc_combine()`: an object of class `smc_fit`, as [smc()] returns it, of all islands
-#'   together. What is not the same as if all had been run at once is the time, and the evaluations of the bridge and
-#'   the diagnostics, which are made again: the row `"final"` of `runs` counts them.
+#'   together. It differs from a fit of all islands at once only in the time and the evaluations, since the bridge and
+#'   the diagnostics are computed again: the row `"final"` of `runs` counts these evaluations.
 #'
-#'   `smc_islands()`: an object of class `smc_islands`, to be saved with [saveRDS()], say.
-#' @section Errors: `autosmc_error_input` when an argument is not what it should be; among
-#'   them islands that are missing, or are there twice. `autosmc_error_mismatch` when islands
-#'   belong to another fit: with another seed, schedule, reference, target or version of
-#'   autosmc, and when another version has made `fit`. The field `differs` names what is different.
+#'   `smc_islands()`: an object of class `smc_islands`, which [saveRDS()] can save.
+#' @section Errors: `autosmc_error_input` when an argument is not what it should be, and when islands are missing or
+#'   given twice. `autosmc_error_mismatch` when islands belong to another fit (with another seed, schedule, reference,
+#'   target or version of autosmc), and when another version has made `fit`. The field `differs` names the difference.
 #' @seealso `vignette("large")`.
 #' @examples
 #' target <- target_gaussian(2, mean = 3)
@@ -75,7 +74,7 @@ smc_extend <- function(fit, islands = NULL, precision = NULL, max_islands = NULL
     wanted$islands <- as.integer(n + more)
   }
   sampler$progress <- new_progress(sampler$show_progress, 0, wanted$islands - n)
-  once_each(extended(fit, sampler, list(), wanted, call))
+  once_each(add_islands(fit, sampler, list(), wanted, call))
 }
 
 #' @rdname smc_extend
@@ -128,7 +127,7 @@ smc_combine <- function(fit, islands) {
       }
       record
     }, entries, which)
-    extended(fit, sampler, records[order(which)], check_wanted(fit, n + length(records)), fit$call)
+    add_islands(fit, sampler, records[order(which)], check_wanted(fit, n + length(records)), fit$call)
   })
 }
 
@@ -141,10 +140,11 @@ print.smc_islands <- function(x, ...) {
   invisible(x)
 }
 
-# what a fit is extended from ---------------------------------------------------
+# extension of a fit --------------------------------------------------------------
 
-# The fit with more islands, of which there are these records, and as many again as are wanted.
-extended <- function(fit, sampler, records, wanted, call) {
+# The fit with more islands: `records` are those that have been run already; the others, up to the number in `wanted`
+# (see check_islands()), are run here. call: that of the new fit.
+add_islands <- function(fit, sampler, records, wanted, call) {
   wanted$bridges <- fit$state$bridges
   held <- hold_islands(fit$state$records, pooled_draws(fit))
   pool_islands(held, seq_along(records), function(i) records[[i]])
@@ -158,7 +158,7 @@ extended <- function(fit, sampler, records, wanted, call) {
   new_fit(sampler, result, c(fit[plan], wanted, list(truncated = left_out)), call)
 }
 
-# The call that would have made the fit at once. given: NULL for what was not asked for.
+# The call of a fit with all islands at once. given: the new arguments, NULL for those that were not given.
 call_extended <- function(call, given) {
   if (call[[1]] != "smc_adapt") {
     call[c("precision", "max_islands")] <- NULL
@@ -168,7 +168,7 @@ call_extended <- function(call, given) {
   call
 }
 
-# What the fit's bridge and diagnostics have taken.
+# The evaluations that the bridge and the diagnostics of a fit have taken.
 n_besides_islands <- function(fit) {
   if (is.null(fit$islands)) 0 else unlist(last_run(fit)[spent]) - colSums(fit$islands[spent], na.rm = TRUE)
 }
@@ -180,7 +180,7 @@ check_extendable <- function(fit) {
   check_has_state(fit, "islands cannot be added")
 }
 
-# As of check_islands(), and at least as many as there are. NULL: not asked for.
+# The number of islands and its limits, as check_islands() returns them; at least the present number. NULL: not given.
 check_wanted <- function(fit, islands, precision = NULL, max_islands = NULL) {
   n <- length(fit$state$records)
   if (!is.null(islands)) islands <- check_count(islands, "islands", min = max(n, 1))
@@ -192,7 +192,7 @@ check_wanted <- function(fit, islands, precision = NULL, max_islands = NULL) {
   wanted
 }
 
-# What a fit's islands are to keep; NULL is what they do.
+# The new `keep` of a fit; NULL keeps the present one.
 check_kept <- function(fit, keep) {
   if (is.null(keep)) {
     return(fit$keep)
@@ -202,7 +202,7 @@ check_kept <- function(fit, keep) {
     kept <- fit$keep
     abort(c(
       "The islands of {.arg fit} have kept {kept}, which cannot be changed to {keep}.",
-      "i" = "Only a fit that has kept all draws can be given another {.arg keep}."
+      "i" = "{.arg keep} can be changed only for a fit that has kept all draws."
     ))
   }
   keep
@@ -213,21 +213,21 @@ are_island_numbers <- function(which) {
     all(which == round(which) & which >= 1 & which < islands_apart)
 }
 
-# The numbers of what smc_islands() has made.
+# The numbers of the islands in a result of smc_islands().
 numbers_of_islands <- function(islands) {
   which <- islands$which
   if (!are_island_numbers(which) || !is.list(islands$entries) || length(islands$entries) != length(which)) {
-    abort("{.arg islands} must be as `smc_islands()` has made them; they have been changed.")
+    abort("{.arg islands} must be results of `smc_islands()`, unchanged; these have been changed.")
   }
   as.integer(which)
 }
 
-# The numbers of islands that are to follow the first n.
+# Whether islands with these numbers, and no others, continue the first n.
 check_complete <- function(which, n) {
   twice <- as.character(sort(unique(c(which[duplicated(which)], which[which <= n]))))
   missing <- as.character(setdiff(seq_len(max(n, which)), c(seq_len(n), which)))
   if (length(twice) > 0) {
-    abort("{.arg islands} is there twice: island{cli::qty(twice)}{?s} {twice}.")
+    abort("{.arg islands} must have each island once; given twice: island{cli::qty(twice)}{?s} {twice}.")
   }
   if (length(missing) > 0) {
     abort("{.arg islands} is not complete: island{cli::qty(missing)}{?s} {missing} {?is/are} missing.")
@@ -241,14 +241,14 @@ update.smc_fit <- function(object, ...) {
   if (sum(nzchar(names(changes))) < length(changes)) {
     abort("{.fn update} takes the arguments to change by their names.")
   }
-  fit <- grown(object, changes, parent.frame())
+  fit <- extend_if_possible(object, changes, parent.frame())
   call <- if (is.null(fit)) object$call else fit$call
   call[names(changes)] <- changes
   if (is.null(fit)) {
     verb <- get(as.character(call[[1]]), topenv())
     arguments <- as.list(call)[-1]
-    # the target as it is, and not its expression, unless the changes concern it; without
-    # what belonged to the expression of a function
+    # unless the changes concern the target, it is that of the fit, not its expression in the call, and arguments of
+    # target_function() are dropped
     own <- setdiff(names(formals(verb)), c("target", "..."))
     if (all(names(changes) %in% own)) arguments <- c(list(target = object$target), arguments[names(arguments) %in% own])
     fit <- eval(as.call(c(verb, arguments)), parent.frame())
@@ -257,8 +257,8 @@ update.smc_fit <- function(object, ...) {
   fit
 }
 
-# The fit with more islands, where the changes ask for no more than that; or NULL.
-grown <- function(fit, changes, frame) {
+# The fit with more islands, if the changes ask for nothing else; or NULL.
+extend_if_possible <- function(fit, changes, frame) {
   n <- length(fit$state$records)
   of_islands <- c("islands", "precision", "max_islands", "keep", "checkpoint", "progress")
   if (!all(names(changes) %in% of_islands) || isTRUE(is.finite(fit$max_evals))) {

@@ -1,16 +1,16 @@
-# A fit again and again, with other seeds.
+# smc_replicate(): the run of a fit, repeated with fresh random numbers.
 
 #' Repeat the unbiased run of a fit
 #'
-#' Runs the sampler again and again with the schedule and the reference of a fit
-#' and with fresh randomness, to see how its estimates scatter.
+#' Runs the sampler repeatedly with the schedule and the reference of a fit and with fresh random numbers, to show the
+#' variability of its estimates.
 #'
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param n number of runs (positive integer).
 #' @inheritParams smc
-#' @return A data frame with a row a run: `replicate`, `log_z`, `ess` (of the final particles), `barrier`,
-#'   `n_target_evals` and `seconds`. A run that loses all its particles is an estimate of zero: its `log_z` is -Inf and
-#'   its `ess` 0, its `barrier` and `seconds` are NA.
+#' @return A data frame with a row for each run: `replicate`, `log_z`, `ess` (of the final particles), `barrier`,
+#'   `n_target_evals` and `seconds`. A run that loses all its particles estimates an evidence of 0: its `log_z` is -Inf,
+#'   its `ess` is 0, and its `barrier` and `seconds` are NA.
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1),
 #'   n_particles = 128, n_steps = 8, islands = 1, seed = 1

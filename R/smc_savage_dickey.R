@@ -1,48 +1,48 @@
-# The posterior density at a point.
+# savage_dickey(): the posterior density at a point, by conditional densities (Chen, 1994), over the prior density.
 
 #' Bayes factor of a point: the Savage-Dickey ratio
 #'
-#' The Bayes factor of a model in which parameters have given values, such as `a = 0`, against the model of the fit, in
+#' The Bayes factor of a model in which parameters have fixed values, such as `a = 0`, against the model of the fit, in
 #' which they are free: the posterior density at these values over the prior density there.
 #'
 #' The posterior density is estimated by conditional densities (Chen, 1994). With `b` for all other parameters, and
 #' `g(a, b)` for the target, it is the mean over the draws of `w(a | b) g(a0, b) / g(a, b)`, for any conditional
-#' density `w`. The nearer `w` is to the conditional posterior density, the smaller is the error. Here `w` is normal on
+#' density `w`. The closer `w` is to the conditional posterior density, the smaller is the error. Here `w` is normal on
 #' the unconstrained scale, truncated at 1.5 standard deviations. Its mean and the logarithm of its standard deviation
 #' are linear in `b`, and are fitted to the draws of one half of the islands for those of the other half. Several
-#' parameters take one such density each, given those before. The error is that of the spread of the islands.
+#' parameters have one such density each, given the parameters before. The error comes from the spread of the islands.
 #'
-#' Far out, or where `a` and `b` are strongly correlated, few draws have nearly all of the mean. This shows in the
-#' Pareto k of the ratios: where it is above 0.7, or cannot be told from the draws, the target with `a` fixed is
-#' sampled by [smc()] instead, with as many particles and islands as the fit. The posterior density is then the ratio of
-#' two evidences. The same is done where no other parameters are left.
+#' In the tails, or if `a` and `b` are strongly correlated, few draws dominate the mean, and the Pareto k of the ratios
+#' is large. If it is above 0.7, or cannot be estimated from the draws, the target with `a` fixed is sampled by [smc()]
+#' instead, with as many particles and islands as the fit, and the posterior density is a ratio of two evidences. The
+#' same is done if no other parameters are left.
 #'
 #' @section When it is a Bayes factor: The smaller model must have the prior of `b` that the larger one has given
-#'   `a = a0`. This is so where `a` and `b` are independent under the prior, and `b` has the same prior in both models.
-#'   If the smaller model has another prior `p0(b)`, multiply by the factor of Verdinelli and Wasserman (1995): the mean
-#'   of `p0(b) / p(b | a0)` over draws of the smaller posterior. It is often simpler to fit that model, and to
-#'   use [compare_evidence()]. "Given `a = a0`" depends on the parameters: `a - b = 0` and `a / b = 1` are the same
-#'   models, but not the same priors of `b`.
+#'   `a = a0`. This holds if `a` and `b` are independent under the prior, and `b` has the same prior in both models. If
+#'   the smaller model has another prior `p0(b)`, multiply by the factor of Verdinelli and Wasserman (1995): the mean of
+#'   `p0(b) / p(b | a0)` over draws of the smaller posterior. It is often simpler to fit that model, and to use
+#'   [compare_evidence()]. Note that conditioning on `a = a0` depends on the parametrisation: `a - b = 0` and
+#'   `a / b = 1` are the same restriction, but imply different priors of `b`.
 #' @param fit a fit of [smc()] or [smc_run()].
-#' @param ... the point: a number for each parameter that has a given value, such as `a = 0`, or `"beta[2]" = 0` for an
-#'   element of a vector. `beta = 0` is for all its elements. Each is inside its bounds, and has a
-#'   coordinate of its own on the unconstrained scale: parameters whose bounds depend on others have none, nor have most
-#'   elements of ordered vectors, simplexes and correlation matrices.
+#' @param ... the point: a number for each parameter that is fixed, such as `a = 0`, or `"beta[2]" = 0` for an element
+#'   of a vector. `beta = 0` fixes all its elements. Each value must be inside the bounds of its parameter, which must
+#'   have a coordinate of its own on the unconstrained scale. Parameters whose bounds depend on others have none, nor
+#'   have most elements of ordered vectors, simplexes and correlation matrices.
 #' @param prior_density the density of the prior at the point (positive number), on the scale of the draws; or a
 #'   function that returns it, of the values of the point in their order, such as `dcauchy`.
-#' @param seed the seed of a fit that is made, as in [smc()]; NULL to draw one from R's generator.
-#' @param progress whether that fit shows its progress (TRUE or FALSE).
+#' @param seed the seed of [smc()], if it samples the target with the point fixed; NULL to draw one from R's generator.
+#' @param progress whether [smc()] then shows its progress (TRUE or FALSE).
 #' @return A list of class `smc_point`:
 #'
 #' * `point`, as text;
-#' * `log_bf`, the log Bayes factor of the point against the model of the fit, and `log_bf_error`, its
-#'   standard error: below 0 the data speak against the point;
+#' * `log_bf`, the log Bayes factor of the point against the model of the fit, and `log_bf_error`, its standard error; a
+#'   negative value is evidence against the point;
 #' * `posterior_density` with `posterior_error`, its standard error, and `prior_density`;
 #' * `log_z`, the log evidence of the smaller model, and its `std_error`, for [compare_evidence()] with models other
-#'   than that of `fit`, whose error it shares;
-#' * `method`: `"draws"`, or `"fit"` where the target with the point was sampled;
-#' * `khat`, the Pareto k of the ratios (NA where there are too few draws, or no other parameters);
-#' * `n_target_evals`, the evaluations of the target that it took beside those of `fit`.
+#'   than that of `fit`, with which its error is correlated;
+#' * `method`: `"draws"`, or `"fit"` if the target with the point fixed was sampled;
+#' * `khat`, the Pareto k of the ratios (NA if there are too few draws, or no other parameters);
+#' * `n_target_evals`, the number of additional evaluations of the target.
 #'
 #'   `glance()` makes a data frame of one row.
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be, among them values on a bound or
@@ -52,8 +52,8 @@
 #'   Statistical Association 90, 614-618, on generalised Savage-Dickey ratios.
 #' @seealso [restrict()] for inequalities.
 #' @examples
-#' # is the mean of these differences 0? Its prior is normal, that of the standard deviation
-#' # exponential
+#' # is the mean of these differences 0? The prior of the mean is normal, that of the standard
+#' # deviation exponential
 #' y <- c(0.7, -1.6, -0.2, 1.3, 0.8, 1.9, 0.1, 1.4)
 #' target <- target_function(
 #'   function(p) {
@@ -76,8 +76,8 @@ savage_dickey <- function(fit, ..., prior_density, seed = NULL, progress = inter
   log_prior <- log(check_prior_density(prior_density, point))
   if (!is.null(seed)) check_seed(seed)
   check_flag(progress, "progress")
-  draws <- moved_draws(fit)
-  place <- place_of(point, fit$target, draws$u)
+  draws <- weighted_unconstrained_draws(fit)
+  place <- locate_point(point, fit$target, draws$u)
   found <- density_by_draws(fit, draws, place)
   if (!isTRUE(found$khat <= largest_khat)) {
     found <- density_by_fit(fit, place, found, seed, progress)
@@ -95,17 +95,17 @@ savage_dickey <- function(fit, ..., prior_density, seed = NULL, progress = inter
   )
 }
 
-# w ends at so many standard deviations, which 87 % of a normal distribution are within: in the tails, where densities
-# differ most, ratios would have a heavy tail even if they matter little to the mean.
+# The conditional density w is truncated at so many standard deviations (87 % of a normal distribution): further out,
+# densities differ most, and the ratios would have a heavy tail, though they contribute little to the mean.
 w_cut <- 1.5
-# Steps of the search for the standard deviations of w.
+# Iterations of the fit of the standard deviations of w.
 w_steps <- 3
 
 #' @export
 print.smc_point <- function(x, ...) {
   cat("<smc_point> ", x$point, "\n", sep = "")
   print_line(
-    "density", said_estimate(x$posterior_density, x$posterior_error), "; of the prior ", short(x$prior_density)
+    "density", format_estimate(x$posterior_density, x$posterior_error), "; of the prior ", short(x$prior_density)
   )
   print_bayes_factor(x, "point against free")
   print_line(
@@ -118,8 +118,8 @@ print.smc_point <- function(x, ...) {
 
 # the point -----------------------------------------------------------------------
 
-# The draws that have weight, on the unconstrained scale: list(u, rows, w), with their rows in those of the fit.
-moved_draws <- function(fit) {
+# The draws with non-negligible weight on the unconstrained scale: list(u, rows, w), with their rows in fit$particles.
+weighted_unconstrained_draws <- function(fit) {
   x <- fit$particles
   if (!is.null(fit$target$outputs)) {
     check_has_state(fit, "its draws on the unconstrained scale are not there")
@@ -129,10 +129,10 @@ moved_draws <- function(fit) {
   c(list(u = change_scale(fit$target, x[weighty$rows, , drop = FALSE], to_user = FALSE)), weighty)
 }
 
-# Values named by variables.
+# The point as a numeric vector named by variables, the elements of a vector one by one.
 check_point <- function(point, names) {
   if (length(point) == 0 || is.null(names(point)) || !all(nzchar(names(point)))) {
-    abort("There must be a point, with the names of parameters, such as {.code a = 0}.")
+    abort("A point must be given by the names of parameters, such as {.code a = 0}.")
   }
   values <- Map(function(value, name) {
     elements <- check_variables(name, names, "...")
@@ -142,14 +142,14 @@ check_point <- function(point, names) {
   point <- unlist(unname(values))
   if (anyDuplicated(names(point))) {
     twice <- names(point)[anyDuplicated(names(point))]
-    abort("{.field {twice}} has two values.")
+    abort("{.field {twice}} must have one value; two are given.")
   }
   point
 }
 
 check_prior_density <- function(prior_density, point) {
   check_given(
-    prior_density, "prior_density", "It is the density of the prior at the point, or its function: {.fn dnorm}, say."
+    prior_density, "prior_density", "Give the prior density at the point, or its function, such as {.fn dnorm}."
   )
   if (is.function(prior_density)) {
     prior_density <- tryCatch(do.call(prior_density, unname(as.list(point))), error = function(e) {
@@ -159,9 +159,10 @@ check_prior_density <- function(prior_density, point) {
   check_number(prior_density, "prior_density", min = 0, open = TRUE)
 }
 
-# Where a point is on the unconstrained scale: list(column, at, log_slope), the coordinates that have the values, and
-# the log of the derivative of the user's variables by these. What a program makes of its coordinates is asked, not known.
-place_of <- function(point, target, u) {
+# The point on the unconstrained scale: list(column, at, log_slope), the coordinates of its parameters, their values,
+# and the log derivatives of the parameters by these coordinates. The transform is found by evaluation, since those of
+# Stan programs are not known in closed form.
+locate_point <- function(point, target, u) {
   places <- Map(function(value, name) {
     variable <- function(u) {
       x <- name_columns(change_scale(target, u, to_user = TRUE), target$names)
@@ -169,22 +170,22 @@ place_of <- function(point, target, u) {
     }
     column <- column_of(variable, u)
     if (length(column) != 1) {
-      abort("{.field {name}} cannot be fixed: it is no parameter with a coordinate of its own.")
+      abort("{.field {name}} cannot be fixed: it has no coordinate of its own on the unconstrained scale.")
     }
     found <- solve_coordinate(function(at) variable(rbind(replace(u[1, ], column, at))), value, u[, column])
     if (is.null(found)) {
-      abort("{.field {name}} must be inside its bounds, and not next to one; {value} is not.")
+      abort("{.field {name}} must be inside its bounds, and not close to one; {value} is not.")
     }
     c(column = column, found)
   }, point, names(point))
   place <- as.list(as.data.frame(do.call(rbind, places)))
   if (anyDuplicated(place$column)) {
-    abort("{.field {names(point)}} cannot be fixed together: some are functions of one another.")
+    abort("{.field {names(point)}} cannot be fixed together: some are functions of the others.")
   }
   place
 }
 
-# The coordinates that a variable depends on: those which change it when they are as in another draw.
+# The coordinates on which a variable depends: those that change it when they are replaced by those of another draw.
 column_of <- function(variable, u) {
   d <- ncol(u)
   moved <- matrix(u[1, ], d + 1, d, byrow = TRUE)
@@ -193,8 +194,8 @@ column_of <- function(variable, u) {
   which(x[-1] != x[1])
 }
 
-# Where a monotone function of a coordinate has a value: c(at, log_slope); NULL where it is nowhere, or where its slope
-# is 0 but for rounding, as on a bound. draws: of the coordinate.
+# The coordinate at which a monotone function f has a value, and the log of its slope there: c(at, log_slope). NULL if
+# there is none, or if the slope is 0 up to rounding, as on a bound. draws: draws of the coordinate.
 solve_coordinate <- function(f, value, draws) {
   slope <- function(at) {
     h <- 1e-5 * max(1, abs(at))
@@ -210,15 +211,16 @@ solve_coordinate <- function(f, value, draws) {
   }
 }
 
-# Points with the values of the place.
-put_at <- function(u, place) {
+# Points with the coordinates of `place`, of locate_point(), fixed.
+fix_point <- function(u, place) {
   u[, place$column] <- rep(place$at, each = nrow(u))
   u
 }
 
 # by draws --------------------------------------------------------------------------
 
-# list(log_density, error, log_z_error, method, khat, n_target_evals)
+# The posterior density at a point as a mean of ratios over the draws: list(log_density, error, log_z_error, method,
+# khat, n_target_evals). If it cannot be computed, list(khat, n_target_evals).
 density_by_draws <- function(fit, draws, place) {
   u <- draws$u
   if (length(place$column) == ncol(u)) {
@@ -226,7 +228,7 @@ density_by_draws <- function(fit, draws, place) {
   }
   evaluate <- counted_density(fit$target)
   log_target <- function(u) evaluate(u, gradient = FALSE)$log_density
-  log_ratios <- log_target(put_at(u, place)) - log_target(u) +
+  log_ratios <- log_target(fix_point(u, place)) - log_target(u) +
     log_w(u, draws$w, fit$island[draws$rows], place$column)
   most <- max(log_ratios)
   n_target_evals <- evaluate("count")[["n_target_evals"]]
@@ -243,7 +245,8 @@ density_by_draws <- function(fit, draws, place) {
   )
 }
 
-# The log of the joint density w of these columns given the others: fitted to a half of the islands for the other half.
+# The log of the density w of these columns given the others, at each draw: fitted to one half of the islands for the
+# draws of the other half.
 log_w <- function(u, w, island, columns) {
   if (length(unique(island)) == 1) island <- seq_along(island)
   odd <- island %in% unique(island)[c(TRUE, FALSE)]
@@ -259,8 +262,8 @@ log_w <- function(u, w, island, columns) {
   log_density
 }
 
-# The log density of x, at these rows, of a truncated normal distribution. Its mean and its log standard deviation are
-# linear in the columns of the design, by the maximum likelihood of a normal one.
+# The log density of x, at these rows, under a truncated normal distribution. Its mean and log standard deviation are
+# linear in the columns of the design; they are fitted by maximum likelihood, without the truncation, to other rows.
 log_normal_given <- function(x, design, w, fitted_to, rows) {
   X <- design[fitted_to, , drop = FALSE]
   w <- w[fitted_to]
@@ -281,8 +284,8 @@ log_normal_given <- function(x, design, w, fitted_to, rows) {
 
 # by a fit ----------------------------------------------------------------------------
 
-# As density_by_draws(), whose result is `tried`. The target is looked for anew: from the draws, moved by a regression to
-# the point, far out it takes as many evaluations or more.
+# The posterior density at a point as the evidence of the target with the point fixed over that of the fit; a list as of
+# density_by_draws(), whose result is `tried`.
 density_by_fit <- function(fit, place, tried, seed, progress) {
   settings <- c("n_particles", "rounds", "whiten", "max_steps", "tuner", "resampling", "ess_threshold")
   smaller <- do.call(smc, c(
@@ -297,7 +300,7 @@ density_by_fit <- function(fit, place, tried, seed, progress) {
   )
 }
 
-# The target on its unconstrained scale with the values of the place.
+# The target on its unconstrained scale with the coordinates of `place` fixed.
 target_at <- function(target, place) {
   evaluators <- target_interface(target)
   columns <- place$column
@@ -305,7 +308,7 @@ target_at <- function(target, place) {
     function(x) {
       u <- matrix(0, nrow(x), target$dim)
       u[, -columns] <- x
-      value <- evaluate_target(target, put_at(u, place), unconstrained = TRUE, evaluators = evaluators)
+      value <- evaluate_target(target, fix_point(u, place), unconstrained = TRUE, evaluators = evaluators)
       structure(value$log_density, gradient = value$gradient[, -columns, drop = FALSE])
     },
     dim = target$dim - length(columns), vectorized = TRUE, names = target$names[-columns]

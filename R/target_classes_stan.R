@@ -142,7 +142,7 @@ target_of_stanfit <- function(x, faster = NULL) {
     }
     abort(c("The fit has lost its compiled model, as a fit that was saved does.", "i" = cure))
   }
-  tell("rstan", c("i" = "{.field {name}} is evaluated point by point by rstan.", "i" = faster))
+  inform_once("rstan", c("i" = "{.field {name}} is evaluated point by point by rstan.", "i" = faster))
   target <- target_function(
     function(u) possible(model$log_prob(u, TRUE, FALSE), -Inf),
     length(names),

@@ -211,7 +211,7 @@ tell_differences <- function(terms) {
   gradient_args <- vapply(terms, `[[`, "", "gradient_arg")
   n <- length(terms)
   calls <- 2 * terms[[1]]$dim
-  tell("gradient", c(
+  inform_once("gradient", c(
     "i" = "No gradient{cli::qty(n)}{?/s} of {.arg {args}} {?was/were} given:
       {cli::qty(n)}{?it is/they are} approximated by central differences, at {calls}
       further calls {cli::qty(n)}{?/of each }for every evaluation.",

@@ -181,7 +181,7 @@ stan_last_flags <- "-O1 -g0"
 # sessions that do so at once each finishes its own, and no other sees half of one.
 compile_stan <- function(program, library) {
   cpp <- translate_stan(program)
-  tell("compile", c("i" = "Compiling the Stan program {.field {program$name}}, which takes about half a minute."))
+  inform_once("compile", c("i" = "Compiling the Stan program {.field {program$name}}: this takes about half a minute."))
   folder <- tempfile("compiling-", dirname(library))
   if (!dir.create(folder, showWarnings = FALSE)) {
     abort(c(

@@ -83,7 +83,7 @@ stan_outputs <- function(name, columns, ask) {
 foretell_size <- function(n_points, n_columns) {
   gigabytes <- 8e-9 * n_points * n_columns
   if (gigabytes >= 1) {
-    tell("size", c(
+    inform_once("size", c(
       "i" = "{count(n_columns)} quantities of a Stan program at {count(n_points)} draws take {fixed(gigabytes, 1)} GB:
         {.arg include} of {.fn target_stan} selects among them, and so does {.arg generated} of {.fn as_draws}."
     ))

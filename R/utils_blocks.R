@@ -1,12 +1,11 @@
-# Work on some columns or rows of a large matrix at a time. A sum or a product of all draws of
-# all islands takes as much memory as these; by blocks it takes that of a block. All that is done
-# so gives each column, or each row, the same result by itself as with the others.
+# Operations on blocks of columns or rows of a large matrix. An operation on all draws of all islands at once would need
+# as much memory again as the draws; in blocks it needs that of one block. Results do not depend on the blocks.
 
-# Numbers in a block: 4 MB of them. A matrix that is smaller is one block.
+# Numbers in a block (4 MB). A smaller matrix is one block.
 numbers_in_block <- 2^19
 
-# What f(x, j) says of each column, or f(x, i) of each row, as one vector. f is given some of the
-# columns, or of the rows, and where they stand. rows: which rows of x the columns have.
+# f(x, j) of a block of columns with indices j, or f(x, i) of a block of rows, for all blocks: one vector, an element a
+# column or row. over_columns() uses only these `rows` of x.
 over_columns <- function(x, rows, f) {
   blocks <- blocks_of(ncol(x), length(rows))
   unlist(lapply(blocks, function(j) f(x[rows, j, drop = FALSE], j)))
@@ -17,10 +16,10 @@ over_rows <- function(x, f) {
   unlist(lapply(blocks, function(i) f(rows_of_block(x, i), i)))
 }
 
-# These rows of x; where they are all, without a copy.
+# x[i, ], without a copy if these are all rows.
 rows_of_block <- function(x, i) if (length(i) == nrow(x)) x else x[i, , drop = FALSE]
 
-# The n x d matrix of which f(i) makes some rows.
+# The n x d matrix whose rows i are f(i), computed by blocks of rows.
 rows_by <- function(n, d, f) {
   blocks <- blocks_of(n, d)
   if (length(blocks) == 1) {
@@ -33,8 +32,8 @@ rows_by <- function(n, d, f) {
   y
 }
 
-# The numbers of n columns, or rows, of so many numbers each, a vector a block. least: how many there
-# are in a block at least, where the larger ones are worth their memory.
+# The indices of n columns (or rows) in blocks: a list of vectors. of_numbers: the length of a column. least: the least
+# number of columns in a block.
 blocks_of <- function(n, of_numbers, least = 1) {
   size <- max(least, floor(numbers_in_block / of_numbers))
   if (n <= size) {
@@ -43,10 +42,10 @@ blocks_of <- function(n, of_numbers, least = 1) {
   lapply(seq(1, n, by = size), function(first) seq(first, min(n, first + size - 1)))
 }
 
-# R looks for an interrupt only once in a thousand calls, which may be minutes where each is of a large matrix.
+# Lets the user interrupt. R itself checks only once in a thousand calls, which can take minutes with large matrices.
 look_for_interrupt <- function() Sys.sleep(0)
 
-# base's sweep() for the columns of a matrix alone, with the same results, in a tenth of its time.
+# base::sweep() for the columns of a matrix, in C: MARGIN must be 2.
 sweep <- function(x, MARGIN, STATS, FUN = "-") { # nolint: the names of base's
   if (is.character(FUN) && FUN %in% arithmetic && is.double(x) && is.double(STATS)) {
     .Call(r_sweep, x, rep_len(STATS, ncol(x)), FUN)
@@ -57,14 +56,13 @@ sweep <- function(x, MARGIN, STATS, FUN = "-") { # nolint: the names of base's
 
 arithmetic <- c("-", "+", "*", "/")
 
-# w (x - centre), of some rows of x, of which NULL are all, in one pass. centre: an element for each column of
-# x; w: one for each of the rows.
+# w (x - centre) for these rows of x (NULL: all), in one pass. centre: an element for each column; w: for each row.
 scaled_rows <- function(x, w, centre, rows = NULL) .Call(r_scaled_rows, x, rows, centre, w)
 
-# The sums of the columns of w * x^2.
+# The column sums of w * x^2.
 weighted_squares <- function(x, w) .Call(r_weighted_sums, x, w, TRUE, NULL, NULL)
 
-# Of weighted rows of x, of which NULL are all: the means of the columns, less `centre`, and their standard deviations.
+# Weighted column means of x minus `centre`, and weighted standard deviations, over these rows (NULL: all).
 weighted_mean <- function(x, w, rows = NULL, centre = NULL) .Call(r_weighted_sums, x, w, FALSE, centre, rows)
 
 weighted_sd <- function(x, w, rows = NULL) {

@@ -1,7 +1,7 @@
-# Checks of arguments. Each returns the argument in the form in which it is
-# used from then on, or stops with an error that names it.
+# Checks of arguments. Each returns the argument, converted to the type in which it is used, or raises an error of class
+# autosmc_error_input that names the argument, `arg`.
 
-# For arguments without a default. what: a sentence on what it is.
+# For arguments without a default. what: a sentence that says what to give.
 check_given <- function(x, arg, what = NULL) {
   if (missing(x)) {
     abort(c("{.arg {arg}} is missing, with no default.", "i" = what))
@@ -18,7 +18,7 @@ check_count <- function(x, arg, min = 1, max = .Machine$integer.max) {
     } else if (min == 1) {
       "a positive whole number"
     } else if (min == 0) {
-      "a whole number that is not negative"
+      "a whole number of at least 0"
     } else {
       paste("a whole number of at least", min)
     }
@@ -27,8 +27,8 @@ check_count <- function(x, arg, min = 1, max = .Machine$integer.max) {
   as.integer(x)
 }
 
-# How many variables or steps. The names or tables of more than these take gigabytes of memory, which would run out
-# before any error could be raised.
+# A number of variables, steps or draws. Above 1e7, names and tables would take gigabytes, and R could run out of memory
+# before it raises an error.
 check_n <- function(n, arg, min = 1) check_count(n, arg, min, max = 1e7)
 
 check_number <- function(x, arg, min = -Inf, max = Inf, open = FALSE) {
@@ -42,7 +42,7 @@ check_number <- function(x, arg, min = -Inf, max = Inf, open = FALSE) {
 
 describe_range <- function(min, max, open) {
   if (min == 0 && max == Inf) {
-    if (open) "a positive number" else "a number that is not negative"
+    if (open) "a positive number" else "a number of at least 0"
   } else if (max == Inf) {
     if (min == -Inf) "a number" else paste("a number", if (open) "above" else "of at least", min)
   } else if (min == -Inf) {
@@ -52,7 +52,7 @@ describe_range <- function(min, max, open) {
   }
 }
 
-# A finite numeric vector of one of the given lengths (any, when NULL).
+# A finite numeric vector of one of the given lengths (NULL: any). of: what its elements are, for the message.
 check_numeric <- function(x, arg, lengths = NULL, of = "finite numbers") {
   fits <- is.numeric(x) &&
     all(is.finite(x)) &&
@@ -75,16 +75,16 @@ check_positive <- function(x, arg, lengths = NULL) {
   check_each(x, arg, x > 0, of)
 }
 
-# is_right: of each element of x, whether it is one of these.
+# is_right: a logical vector, whether each element of x is valid. of: what elements must be, for the message.
 check_each <- function(x, arg, is_right, of) {
   first <- which(!is_right)[1]
   if (!is.na(first)) {
-    abort("{.arg {arg}} must have {of} only; element {first} is {format(x[first])}.")
+    abort("{.arg {arg}} must contain {of} only; element {first} is {format(x[first])}.")
   }
   x
 }
 
-# `lower` and `upper` of a target's variables: a list of both, of length `dim`.
+# `lower` and `upper` of a target's variables: a list of both, one number a variable.
 check_bounds <- function(lower, upper, names) {
   lower <- check_bound(lower, -Inf, "lower", names)
   upper <- check_bound(upper, Inf, "upper", names)
@@ -96,7 +96,7 @@ check_bounds <- function(lower, upper, names) {
   list(lower = lower, upper = upper)
 }
 
-# A number for all variables, one for each, or named ones; what has no name there is `none`.
+# A bound given as one number, one for each variable, or by names; variables that are not named have the bound `none`.
 check_bound <- function(x, none, arg, names) {
   dim <- length(names)
   is_named <- !is.null(names(x))
@@ -111,9 +111,8 @@ check_bound <- function(x, none, arg, names) {
   unknown <- unique(c(setdiff(given, names), given[duplicated(given)]))
   if (length(unknown) > 0) {
     abort(c(
-      "{.arg {arg}} must have each name once, and those of variables only; {.val {unknown}}
-        {?is/are} not.",
-      "i" = "They are {.val {names}}."
+      "The names of {.arg {arg}} must be names of variables, each at most once; {.val {unknown}} {?is/are} not.",
+      "i" = "The variables are {.val {names}}."
     ))
   }
   replace(rep(none, dim), match(given, names), x)
@@ -134,7 +133,8 @@ check_string <- function(x, arg) {
   x
 }
 
-# One of these, by default those that the calling function's argument has as its default, of which the first is meant.
+# One of `choices`: by default, the vector that is the default of the caller's argument `arg`, whose first is used if
+# the argument is missing.
 check_choice <- function(x, arg, choices = eval(formals(sys.function(sys.parent()))[[arg]])) {
   if (identical(x, choices)) {
     return(choices[1])
@@ -161,8 +161,8 @@ check_class <- function(x, arg, class, made_by) {
   x
 }
 
-# The columns that augment() and as_draws_df() add to those of the variables.
-taken_names <- c(".weight", ".log_weight", ".island", ".chain", ".iteration", ".draw")
+# Columns that augment() and as_draws_df() add, so that no variable may have these names.
+reserved_names <- c(".weight", ".log_weight", ".island", ".chain", ".iteration", ".draw")
 
 # Names of the variables; by default x1, x2, ...
 check_names <- function(names, dim) {
@@ -172,12 +172,11 @@ check_names <- function(names, dim) {
   if (!is.character(names) || length(names) != dim || anyNA(names)) {
     abort_argument(names, "names", paste("a character vector of length", dim))
   }
-  taken <- names %in% c("", taken_names)
+  taken <- names %in% c("", reserved_names)
   if (any(taken)) {
     abort(c(
       "{.arg names} must not have {.val {names[taken][1]}} among them.",
-      "i" = "Not allowed are \"\" and what the columns of draws are called:
-        {.val {taken_names}}."
+      "i" = "These names are reserved: \"\" and {.val {reserved_names}}."
     ))
   }
   if (anyDuplicated(names)) {
@@ -187,7 +186,7 @@ check_names <- function(names, dim) {
   names
 }
 
-# The arguments of those functions of the package that are being called and hand their dots on.
+# The names of the arguments of all functions of the package on the call stack that have dots.
 called_with_dots <- function() {
   arguments <- lapply(seq_len(sys.nframe()), function(which) {
     f <- sys.function(which)
@@ -196,30 +195,29 @@ called_with_dots <- function() {
   setdiff(unlist(Filter(function(a) "..." %in% a, arguments)), "...")
 }
 
-# The one of these names that differs from a misspelt one by a third of its letters or less; NULL for
-# none.
-meant_by <- function(name, known) {
+# The name in `known` that is closest to a misspelt one, if at most a third of its letters differ; else NULL.
+closest_name <- function(name, known) {
   edits <- drop(utils::adist(name, known, ignore.case = TRUE))
   if (isTRUE(min(edits, Inf) <= nchar(name) / 3)) known[which.min(edits)]
 }
 
-# Nothing may be left in the dots: an argument there is a misspelt one.
+# An error if there is any argument in the dots, with a suggestion for a misspelt name.
 check_dots_empty <- function(...) {
   if (...length() > 0) {
     given <- ...names()
     named <- given[nzchar(given)]
     if (length(named) > 0) {
-      meant <- meant_by(named[1], called_with_dots())
+      meant <- closest_name(named[1], called_with_dots())
       abort(c(
         "Unknown argument: {.arg {named}}.",
         "i" = if (!is.null(meant)) "Did you mean {.arg {meant}} instead of {.arg {named[1]}}?"
       ))
     }
-    abort("There is an argument without a name, {describe(...elt(1))}: which one is it?")
+    abort("There is an argument without a name, {describe(...elt(1))}: give it its name.")
   }
 }
 
-# A package that is only suggested. purpose: what it is needed for, in words.
+# An error if a suggested package is not installed. purpose: what it is needed for, such as "to write a page".
 check_installed <- function(package, purpose) {
   if (!requireNamespace(package, quietly = TRUE)) {
     install <- sprintf("install.packages(\"%s\")", package)
@@ -230,21 +228,20 @@ check_installed <- function(package, purpose) {
   }
 }
 
-# The core calls this when R has not as many `bytes` of memory as a run takes.
+# The C core calls this if R cannot allocate the `bytes` of memory that a run needs.
 abort_memory <- function(bytes) {
   size <- format(structure(bytes, class = "object_size"), units = "auto", standard = "SI")
   abort(
     c(
-      "The run takes {size} of memory, which is more than there is.",
-      "i" = "Try fewer particles ({.arg n_particles}), or fewer islands. What R functions of a target compute takes
-        memory besides."
+      "The run needs {size} of memory, which is more than there is.",
+      "i" = "Use fewer particles ({.arg n_particles}) or fewer islands. R functions of a target need further memory."
     ),
     "memory",
     bytes = bytes
   )
 }
 
-# A seed of one's own choice; or one from R's generator, by exactly one draw.
+# A seed as a double; NULL is drawn from R's generator, by exactly one draw.
 check_seed <- function(seed) {
   if (is.null(seed)) {
     return(floor(stats::runif(1) * 2^31))
@@ -257,7 +254,8 @@ check_seed <- function(seed) {
 
 own_version <- function() unname(getNamespaceVersion("autosmc"))
 
-# For what another version has made, an argument `arg`. so: what follows; advice: what to do, both in words.
+# An error for an argument `arg` that another version of the package has made (made_by; NULL: unknown). so: what does
+# not work therefore; advice: what to do.
 abort_version <- function(arg, so, advice = "Make it anew.", made_by = NULL) {
   made_by <- if (is.null(made_by)) "an older version of autosmc" else paste("autosmc", made_by)
   abort(
@@ -267,17 +265,17 @@ abort_version <- function(arg, so, advice = "Make it anew.", made_by = NULL) {
   )
 }
 
-# What a fit keeps for later, and what its runs do, changes from version to version.
+# An error if another version has made the fit: its state and its runs may differ. so: what does not work therefore.
 check_version <- function(fit, so) {
   made_by <- fit$session$autosmc
   if (!identical(made_by, own_version())) {
-    abort_version("fit", so, "Its estimate and its draws stay as they are. Make it again for more.", made_by)
+    abort_version("fit", so, "Its estimate and its draws remain valid. For more, fit the model again.", made_by)
   }
 }
 
-# Among the arguments of smc() that another verb hands on.
+# An error if `reference` is among the arguments that are passed on to smc().
 check_no_reference <- function(...) {
   if ("reference" %in% ...names()) {
-    abort("{.arg reference} cannot be given: it is the fit of a neighbour.")
+    abort("{.arg reference} cannot be given: it is the fit of a similar target.")
   }
 }

@@ -1,14 +1,12 @@
-# Classed errors: every error of the package has the class `autosmc_error` and
-# one of `autosmc_error_input` (an argument is wrong), `autosmc_error_target`
-# (the target failed), `autosmc_error_gradient` (its gradient is wrong),
-# `autosmc_error_mode` (it has no mode), `autosmc_error_degenerate` (no particle is left),
-# `autosmc_error_memory` (a run is too large), `autosmc_error_package` (a suggested
-# package is not installed), `autosmc_error_mismatch` (what was kept is of another run,
-# or a library of another model) and
+# Errors, warnings and messages, all with classes of the package. Every error has the class `autosmc_error` and one of
+# `autosmc_error_input` (an argument is wrong), `autosmc_error_target` (the target failed), `autosmc_error_gradient`
+# (its gradient is wrong), `autosmc_error_mode` (it has no mode), `autosmc_error_degenerate` (no particle has weight),
+# `autosmc_error_memory` (a run is too large), `autosmc_error_package` (a suggested package is not installed),
+# `autosmc_error_mismatch` (a checkpoint is of another run, or a library of another model) and
 # `autosmc_error_worker` (a worker was lost, or cannot take part).
 
-# message: with cli's markup, which is resolved here, once: by cli_abort() it is so again whenever
-# the message is asked for, and an error takes three times as long.
+# Raises an error. message: with cli's markup, which is resolved here, once; cli_abort() would resolve it again each
+# time the message is read.
 abort <- function(message, class = "input", ..., .envir = parent.frame()) {
   message[] <- vapply(message, function(line) {
     paste(cli::ansi_strwrap(cli::format_inline(line, .envir = .envir), exdent = 2), collapse = "\n")
@@ -19,7 +17,7 @@ abort <- function(message, class = "input", ..., .envir = parent.frame()) {
   )
 }
 
-# Text as a line of a message, whatever is in it: names of variables, say, may have braces.
+# Text that cli shows as it is: braces, as in names of variables, are doubled.
 verbatim <- function(text) gsub("([{}])", "\\1\\1", text)
 
 # A warning with its own class, and that of all warnings of the package.
@@ -31,22 +29,22 @@ inform <- function(class, message, .envir = parent.frame()) {
   cli::cli_inform(message, class = paste0("autosmc_message_", class), .envir = .envir)
 }
 
-# A message about a target; in a document that knitr makes once, where each chunk would tell it anew.
-tell <- function(class, message, .envir = parent.frame()) {
+# A message about a target. In a document made by knitr it appears once, not in each chunk.
+inform_once <- function(class, message, .envir = parent.frame()) {
   said <- paste(vapply(message, cli::format_inline, "", .envir = .envir), collapse = "\n")
   if (isTRUE(getOption("knitr.in.progress"))) {
-    if (said %in% told$messages) {
+    if (said %in% messages_shown$messages) {
       return(invisible())
     }
-    told$messages <- c(told$messages, said)
+    messages_shown$messages <- c(messages_shown$messages, said)
   }
   inform(class, message, .envir)
 }
 
-told <- new.env()
+messages_shown <- new.env()
 
-# Evaluates `code`; what warns in the same words, or tells of the same missing gradient,
-# again and again, as a user's function does at every point, is heard once.
+# The value of `code`, in which each warning, and each message about a missing gradient, is shown once: a user's
+# function may repeat it at every point.
 once_each <- function(code) {
   heard <- character()
   hear <- function(condition, restart) {
@@ -63,12 +61,12 @@ once_each <- function(code) {
   )
 }
 
-# expected: what an argument should be, in words.
+# The error for a wrong argument. expected: what it should be, such as "a positive whole number".
 abort_argument <- function(x, arg, expected) {
   abort("{.arg {arg}} must be {expected}, not {describe(x)}.")
 }
 
-# What an object is, in the words of an error message.
+# A short description of an object for error messages: a single number or string is shown as it is.
 describe <- function(x) {
   if (is.null(x)) {
     "NULL"
@@ -93,16 +91,15 @@ describe <- function(x) {
   }
 }
 
-# A message of another program, with lines and columns of its own. class: one or several.
+# An error with the message of another program, whose layout is kept. class: one or several.
 abort_verbatim <- function(message, class) {
   class <- c(paste0("autosmc_error_", class), "autosmc_error")
   stop(errorCondition(message, class = class))
 }
 
-# A handler for withCallingHandlers() that calls `handle` on errors that are raised. One
-# that is only signalled, by signalCondition(), ends nothing in R, and passes; but rlang
-# signals its errors in the same way before it raises them. The end of a limit of time
-# passes, too: it is nobody's fault.
+# A handler for withCallingHandlers() that calls `handle` for errors that are raised. It ignores errors that are only
+# signalled by signalCondition(), except those of rlang, which signals errors before it raises them; and it ignores the
+# end of a time limit, which is not an error of the code.
 if_raised <- function(handle) {
   function(e) {
     is_signalled <- identical(sys.function(-1), signalCondition)
@@ -111,24 +108,23 @@ if_raised <- function(handle) {
   }
 }
 
-# The end of the time that setTimeLimit() or setSessionTimeLimit() allows, which R tells by an error without a class
-# of its own. Others are not asked for their message: a stack that has overflowed leaves no room for it.
+# Whether an error is the end of a limit of setTimeLimit() or setSessionTimeLimit(). R's error has no class of its own,
+# so that its message is compared. Only simple errors are: after a stack overflow conditionMessage() may fail.
 is_time_limit <- function(e) {
   said <- c("reached elapsed time limit", "reached CPU time limit")
   said <- c(said, sub("reached", "reached session", said))
   inherits(e, "simpleError") && conditionMessage(e) %in% c(said, gettext(said, domain = "R"))
 }
 
-# A warning of what is wrong with a result that is kept beside it: a sentence, which is returned. said: the details.
+# Warns of a problem of a result, and returns the sentence, which the result keeps. said: details, a line each.
 warn_of_problem <- function(sentence, said = character(), advice, class) {
   details <- sprintf("{said[%d]}", seq_along(said)) # in which nothing is markup
   warn(class, c(verbatim(sentence), stats::setNames(details, rep("*", length(said))), "i" = advice))
   gsub("\\s+", " ", sentence)
 }
 
-# What the user's own function threw, with the step named. The package's own
-# errors come here too, on their way from the checks of a function's value. That a
-# worker was lost is no fault of the target.
+# Raises an error of the target (or reference) again, with the run and the step in which it occurred. Errors that have
+# these already, and those of a lost worker, are left alone.
 rethrow_at_step <- function(e, step, run) {
   if (is.null(step) || inherits(e, c("autosmc_error_located", "autosmc_error_worker"))) {
     return()
@@ -152,7 +148,7 @@ rethrow_at_step <- function(e, step, run) {
   )
 }
 
-# A condition whose message can be shown: bytes that are not UTF-8 are written as "<ff>".
+# A condition with a valid UTF-8 message: other bytes are written as "<ff>".
 in_utf8 <- function(e) {
   message <- conditionMessage(e)
   if (!all(validUTF8(message))) {
@@ -182,8 +178,8 @@ where_in_run <- function(step, run) {
   )
 }
 
-# An error of a routine that was asked by .Call() is about what it was given. Stan puts the
-# name of a class before what a check says of data.
+# The value of `code`, which calls a routine of a Stan program: its errors concern the arguments. without_class()
+# removes the class names that Stan puts before messages on data.
 as_input_error <- function(code) {
   tryCatch(code, error = function(e) {
     if (inherits(e, "autosmc_error")) stop(e)

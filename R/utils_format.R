@@ -1,7 +1,7 @@
-# Numbers as people read them.
+# Numbers as text for print(), report() and messages.
 
-# With so many decimals, and never as -0.000; 0 itself, and by powers of ten very large ones, and those for which there
-# are not enough decimals.
+# Numbers with so many decimals. 0 is "0", a negative number that rounds to 0 has no sign, and numbers that are very
+# large, or too small for `most_decimals`, are in scientific notation.
 fixed <- function(x, decimals = 3) {
   text <- sprintf("%.*f", as.integer(decimals), x)
   text[x %in% 0] <- "0"
@@ -14,14 +14,14 @@ fixed <- function(x, decimals = 3) {
 
 most_decimals <- 8
 
-# As many decimals as a number of this size takes for `digits` significant digits.
+# The number of decimals that shows `digits` significant digits of a number of this size.
 decimals_for <- function(size, digits, least = 0, most = most_decimals) {
   decimals <- digits - 1 - floor(log10(size))
   pmin(pmax(decimals, least), most)
 }
 
-# The decimals of an estimate: three, or as many as show a digit of its error, the smallest of several; or so many digits
-# of the error.
+# The decimals of an estimate: at least three, and as many as show one digit of the smallest of these errors; or as many
+# as show `digits` digits of it.
 decimals_of_error <- function(error, digits = NULL) {
   error <- min(error[is.finite(error) & error > 0], Inf)
   if (error == Inf) {
@@ -33,7 +33,7 @@ decimals_of_error <- function(error, digits = NULL) {
   }
 }
 
-# Seconds, in the unit that people would use.
+# Seconds as text, in the largest unit of which there are two.
 duration <- function(seconds) {
   units <- c(days = 86400, hours = 3600, minutes = 60, seconds = 1)
   unit <- which(seconds >= 2 * units)[1]
@@ -45,8 +45,7 @@ count <- function(n) trimws(format(n, big.mark = ",", scientific = FALSE))
 # "1 step", "2 steps".
 count_of <- function(n, noun) paste0(count(n), " ", noun, if (n != 1) "s")
 
-# A column of probabilities, with as many decimals as tell all of them from 0 and from 1,
-# up to six.
+# Probabilities with as many decimals as distinguish all of them from 0 and from 1, up to six.
 format_probability <- function(p) {
   distance <- pmin(p, 1 - p)
   distance <- distance[is.finite(distance) & distance > 0]
@@ -58,6 +57,7 @@ format_probability <- function(p) {
   text
 }
 
+# The names, or their number and the first three.
 several <- function(names) {
   most <- 3
   if (length(names) <= most) {
@@ -66,8 +66,8 @@ several <- function(names) {
   sprintf("%d variables (%s, ...)", length(names), paste(names[seq_len(most)], collapse = ", "))
 }
 
-# The calls of the target's function, where they are more than the evaluations, as differences in the place of gradients
-# make them. counts: a list or table of `n_target_evals` and `n_calls`.
+# The number of calls of the user's function in brackets, if it exceeds the number of evaluations, as with finite
+# differences; else NULL. counts: a list or table of `n_target_evals` and `n_calls`.
 say_calls <- function(counts) {
   n <- sum(counts[["n_calls"]])
   if (n > sum(counts$n_target_evals)) sprintf(" (%s calls of the function)", count(n))

@@ -1,9 +1,7 @@
-# Hashes of values.
-
-# A hash of a vector of bytes, or of the value of an object, which is the same on any machine.
+# A hash of a raw vector, or of the value of any object; the same on all machines.
 hash_of <- function(x) {
   if (!is.raw(x)) {
-    x <- serialize(x, NULL, version = 2)[-(1:14)] # which say by which version of R
+    x <- serialize(x, NULL, version = 2)[-(1:14)] # without the header, which has the version of R
   }
   .Call(r_hash, x)
 }

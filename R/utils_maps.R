@@ -1,9 +1,8 @@
-# Points taken through chains of maps, and back.
+# Chains of maps (see map.h), forward and inverse: transformed points, gradients and log Jacobians.
 
-# Rows of z after maps, one after the other; with gradients g of a log density at z those of the density that the images
-# have; or points alone: list(x, g, log_jacobian), where the last is the log determinant of the derivative of x by z, a
-# number a point.
+# The rows of z after all maps of a list, in order: list(x, g, log_jacobian). If g is given, the gradients of a log
+# density at z, the result has those of the log density of x. log_jacobian: log |det dx/dz|, a number a point.
 through_maps <- function(maps, z, g = NULL) .Call(r_chain, maps, z, g, FALSE, n_threads())
 
-# The way back: the points x that these maps lead to the rows of z from.
+# The inverse: the points whose images under the maps are the rows of z. A list as above.
 before_maps <- function(maps, z, g = NULL) .Call(r_chain, maps, z, g, TRUE, n_threads())

@@ -1,41 +1,40 @@
-# Numbers: log weights and the rows that carry them, and draws from a distribution function.
+# Log weights, systematic resampling, and small numerical helpers.
 
-# Particles with a smaller share of the largest weight are left out of fits, which a single one
-# far off can spoil.
+# Particles with a weight below this fraction of the largest one are left out of fits: their values are arbitrary, and
+# one far away would dominate.
 least_weight <- 1e-12
 
+# The element of a list (without NULLs) for which value() is largest; NULL for an empty list.
 best_of <- function(fits, value) {
   fits <- without_null(fits)
   if (length(fits) > 0) fits[[which.max(vapply(fits, value, 0))]]
 }
 
-# The solution of A x = h; 0 where A has no digits for one.
+# The solution of A x = h; 0 if A is singular to machine precision.
 solved <- function(A, h) tryCatch(solve(A, h), error = function(e) 0 * h)
 
-# Whether all numbers of all parts of a list are.
+# Whether all numbers in a list are finite.
 is_finite <- function(parts) all(is.finite(unlist(parts, use.names = FALSE)))
 
-# n indices, in ascending order. The grid of points is centred instead of shifted at random.
+# n indices by systematic resampling, in ascending order. The grid is centred, not shifted at random.
 resample_systematic <- function(log_weights, n = length(log_weights)) {
   invert_distribution(exp(log_weights), (seq_len(n) - 0.5) / n)
 }
 
-# The first index at which the cumulated weights reach the probability p; never one
-# of zero weight.
+# The first index at which the cumulative weights reach the probability p; never one of zero weight.
 invert_distribution <- function(w, p) {
   cumulative <- cumsum(w)
   total <- cumulative[length(w)]
   findInterval(p * total, cumulative, left.open = TRUE) + 1L
 }
 
-# The particles that have weight, and these weights, normalised. The others may be
-# anywhere, and squares of theirs infinite.
+# list(rows, w): the particles above `least_weight`, and their normalised weights.
 weighty_rows <- function(log_weights) .Call(r_weighty_rows, log_weights, least_weight)
 
-# The sum of the squared shares of groups, whose numbers are whole and in no wide range.
+# The sum of the squared total weights of groups, which are whole numbers in a small range.
 concentration <- function(w, groups) .Call(r_concentration, w, groups)
 
-# Rows in proportion to their weights, as in systematic resampling.
+# n rows in proportion to the weights w, which sum to one, on a centred grid.
 evenly_weighted <- function(w, n) {
   pmin(findInterval((seq_len(n) - 0.5) / n, cumsum(w)) + 1, length(w))
 }
@@ -46,5 +45,5 @@ normalise_log <- function(log_weights) {
   shifted - log(sum(exp(shifted)))
 }
 
-# The clock of all that is timed.
+# The clock for all timings.
 seconds_now <- function() proc.time()[["elapsed"]]

@@ -1,12 +1,10 @@
-# Progress: one line for a whole call of a verb. The rounds and islands of the call
-# take turns on it, so that they do not flash by as bars of their own.
+# The progress line: one for the whole call of smc() and the like, shared by its rounds and islands.
 
-# Islands of later passes are numbered so far apart that their random streams differ.
+# The first islands of successive passes have numbers that differ by this, so that no random streams are shared.
 islands_apart <- 2^16
 
-# Opens the line, which closes with the verb's frame, however that ends. n_rounds,
-# n_islands: how many are foreseen. NULL where nothing is to be shown; the functions below
-# do nothing then.
+# Opens the line, which closes when the function with the frame .envir returns or fails. n_rounds, n_islands: the
+# expected numbers. NULL if nothing is to be shown; the functions below then do nothing.
 new_progress <- function(show, n_rounds, n_islands, .envir = parent.frame()) {
   if (!show) {
     return(NULL)
@@ -16,7 +14,8 @@ new_progress <- function(show, n_rounds, n_islands, .envir = parent.frame()) {
   progress$n_left <- n_rounds + n_islands
   progress$n_before <- 0 # steps of the runs before the present one
   progress$n_steps <- 0 # steps of the present one
-  progress$shown <- if (cli::is_dynamic_tty()) NULL else seconds_now() # where lines cannot overwrite each other
+  # where lines cannot overwrite each other, the time of the last one
+  progress$shown <- if (cli::is_dynamic_tty()) NULL else seconds_now()
   progress$id <- cli::cli_progress_bar(
     type = "custom",
     format = "{cli::pb_status}ETA {cli::pb_eta}",
@@ -39,8 +38,8 @@ begin_run <- function(progress, run, index, n_steps) {
   progress$n_steps <- n_steps
 }
 
-# The step under way; the effective sample size, as a fraction, and log Z so far.
-# Runs that are still to come are taken to have as many steps as this one.
+# Shows the current step, the effective sample size as a fraction, and log Z so far. The runs to come are assumed to
+# have as many steps as this one.
 show_step <- function(progress, step, lambda, ess, log_z) {
   if (is.na(ess)) {
     ess <- 1 # at the start all weights are equal
@@ -56,7 +55,7 @@ show_step <- function(progress, step, lambda, ess, log_z) {
   )
 }
 
-# The scout's density, of counted_density(), which shows how many points it has been asked for.
+# The density of the scout (see counted_density()), which also shows the number of its evaluations.
 show_asked <- function(density, progress) {
   if (is.null(progress)) {
     return(density)
@@ -70,23 +69,23 @@ show_asked <- function(density, progress) {
   }
 }
 
-# Islands that are run by other processes: how many of them are done.
+# Shows how many of n islands, which other processes run, are done.
 show_done <- function(progress, n_done, n) {
   before <- progress$n_before + progress$n_steps
   steps <- max(progress$n_steps, 1) # of an island, as many as the last run had
   show_line(progress, before + n_done * steps, before + n * steps, sprintf("%d of %d islands done,", n_done, n))
 }
 
-# In seconds: so often there is a line where it does not overwrite the last.
-between_lines <- 60
+# Time between lines where a line cannot overwrite the one before.
+seconds_between_lines <- 60
 
-# cli's own bar leaves no room for the numbers on a line of 80 characters.
+# Draws the bar. That of cli would leave no room for the numbers on a line of 80 characters.
 show_line <- function(progress, done, total, said) {
   if (is.null(progress)) {
     return()
   }
   if (!is.null(progress$shown)) {
-    if (seconds_now() < progress$shown + between_lines) {
+    if (seconds_now() < progress$shown + seconds_between_lines) {
       return()
     }
     progress$shown <- seconds_now()

@@ -1,19 +1,19 @@
-# Random numbers that follow a seed and leave R's generator as it was.
+# Random numbers from R's generator: normal draws, and code that runs with a seed of its own.
 
+# An n x d matrix of standard normal draws.
 draw_standard <- function(n, d) {
   z <- stats::rnorm(n * d)
   dim(z) <- c(n, d) # matrix() would copy it
   z
 }
 
-# n draws, and as many opposite to them.
+# n antithetic pairs of standard normal draws: 2n rows.
 opposite_draws <- function(n, d) {
   half <- draw_standard(n, d)
   rbind(half, -half)
 }
 
-# Evaluates `code` with R's default generators started at `seed`, whatever the
-# user's are, and leaves these as they were.
+# The value of `code` with R's default generators, started at `seed`. The user's generator and its state are restored.
 with_seed <- function(seed, code) {
   kinds <- RNGkind()
   state <- get0(".Random.seed", globalenv(), inherits = FALSE)

@@ -1,14 +1,15 @@
 # The number of threads that the compiled code works on.
 
-most_threads <- 256 # that there is room for: SMC_MOST_THREADS
+most_threads <- 256 # the limit in C: SMC_MOST_THREADS
 
+# As many as `options(autosmc.threads = )` says, by default n_cores().
 n_threads <- function() {
   given <- getOption("autosmc.threads")
   if (is.null(given)) n_cores() else check_count(given, "autosmc.threads", max = most_threads)
 }
 
-# As many cores as this process may use. One where it is one of several on this machine: a fork, or a worker of the
-# package parallel.
+# The number of cores that this process may use: 1 in a fork and in a worker of the package parallel, which share the
+# machine with other processes.
 n_cores <- function() {
   if (!identical(cores$process, Sys.getpid())) {
     return(1L)

@@ -591,7 +591,7 @@ test_that("of two estimates that contradict each other the higher one heads, and
 
 test_that("the error counts the largest shift that was seen, and chance alone where there is none", {
   expect_identical(good_fit$std_error, good_fit$sampling_error)
-  expect_no_match(printed_text(good_fit), "by chance")
+  expect_no_match(printed_text(good_fit), "Monte Carlo error")
   counted <- function(shift) {
     internal("with_shift")(list(log_z = 1, std_error = 0.3, conf_low = 0.4, conf_high = 1.6), data.frame(shift = shift))
   }
@@ -603,8 +603,8 @@ test_that("the error counts the largest shift that was seen, and chance alone wh
   fit[names(seen)] <- seen
   expect_identical(glance(fit)$std_error, 0.5)
   expect_identical(glance(fit)$sampling_error, 0.3)
-  expect_match(printed_text(fit), "standard error 0.500, of which by chance 0.300", fixed = TRUE)
-  expect_match(unclass(report(fit)), "by chance alone 0.300", fixed = TRUE)
+  expect_match(printed_text(fit), "standard error 0.500, of which Monte Carlo error 0.300", fixed = TRUE)
+  expect_match(unclass(report(fit)), "Monte Carlo error 0.300", fixed = TRUE)
   expect_identical(compare_evidence(fit, c(log_z = 0, std_error = 0))$std_error[1], 0.5)
 })
 

@@ -119,7 +119,7 @@ test_that("step sizes must be positive, one or one a step", {
   )
   expect_input_error(
     adapt_plain(target_funnel(2), kernel = kernel_lmc(1)),
-    "`kernel` has its step sizes given"
+    "`kernel` has given step sizes"
   )
 })
 
@@ -274,7 +274,7 @@ test_that("the other arguments of the verbs are checked", {
   bad("Unknown argument: `n_particle`.*mean `n_particles` instead", n_particle = 16)
   expect_input_error(smc_plain(function(x) -x^2, dims = 1), "`dims`.*mean `dim` instead")
   bad("Unknown argument: `colour`\\.$", colour = 16)
-  bad("an argument without a name, 16: which one is it?", 16)
+  bad("an argument without a name, 16: give it its name", 16)
   expect_input_error(reference_gaussian(sd = 0), "`sd` must .*positive.* is 0")
   expect_input_error(reference_gaussian(mean = NA), "`mean` must be .* not NA")
   expect_input_error(kernel_lmc(backward = "up"), "`backward` must be one of")

@@ -203,16 +203,16 @@ test_that("settings that are wrong are named", {
   bad("`lambda` must be a numeric vector that rises", lambda = c(0.2, 0.1, 0.5, 1))
   bad("`lambda` must be a numeric vector that rises", lambda = c(0.2, 0.4, 0.5, 0.9))
   bad(
-    "`step_size` must have positive numbers only; element 3 is -1.",
+    "`step_size` must contain positive numbers only; element 3 is -1.",
     kernel = "lmc", step_size = c(1, 1, -1, 1)
   )
   bad("`refresh_rate` must be given with `step_size`", step_size = rep(1, 4))
   bad(
-    "`refresh_rate` must have numbers in (0, 1] only; element 2 is 1.5.",
+    "`refresh_rate` must contain numbers in (0, 1] only; element 2 is 1.5.",
     step_size = rep(1, 4), refresh_rate = c(1, 1.5, 1, 1)
   )
   bad("`reference_mean` must be a vector of finite", reference_mean = c(0, NaN))
-  bad("`reference_sd` must have positive numbers only", reference_sd = c(1, 0))
+  bad("`reference_sd` must contain positive numbers only", reference_sd = c(1, 0))
 })
 
 test_that("a run too large for any memory is rejected", {

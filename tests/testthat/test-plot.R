@@ -451,7 +451,7 @@ test_that("arguments are checked, by both", {
     expect_bad(draw(klmc_fit, "barrier", variables = "x1"), "variables")
     expect_bad(draw(klmc_fit, title = "title"), "title")
     expect_bad(draw(adapted_fit(), "islands"), "islands")
-    expect_error(draw(adapted_fit(), "diagnostics"), "needs a fit that has some",
+    expect_error(draw(adapted_fit(), "diagnostics"), "needs a fit with diagnostics",
       class = "autosmc_error_input"
     )
     expect_bad(draw(tiny(islands = 1), "islands"), "islands")

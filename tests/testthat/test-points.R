@@ -252,7 +252,7 @@ test_that("what is no point is named", {
   }
   expect_match(message_of(catch(savage_dickey(fit, d = 0, prior_density = 1))), "there is no \"d\"")
   expect_match(message_of(catch(savage_dickey(fit, 0, prior_density = 1))), "must be a point")
-  expect_match(message_of(catch(savage_dickey(fit, a = 0, a = 1, prior_density = 1))), "a has two values")
+  expect_match(message_of(catch(savage_dickey(fit, a = 0, a = 1, prior_density = 1))), "a must have one value; two are given")
   expect_bad(savage_dickey(fit, a = "0", prior_density = 1), "a")
   expect_bad(savage_dickey(fit, a = 0), "prior_density")
   for (bad in list(0, -1, NA, "a", NULL, c(1, 2), function(x) stop("no"), function(x) -1)) {
