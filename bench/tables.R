@@ -71,10 +71,10 @@ several_table <- function() {
 # The fits that are wrong, a row each.
 wrong_table <- function() {
   fits <- suite_fits()
-  fits <- fits[fits$wrong, ]
+  fits <- fits[fits$wrong | fits$warned, ]
   with(fits, markdown(
     model = sprintf("`%s`", model), seed = seed, error = digits(error, 2), claimed = digits(std_error, 3),
-    warned = ifelse(warned, "yes", "no")
+    wrong = ifelse(wrong, "yes", "no"), warned = ifelse(warned, "yes", "no")
   ))
 }
 
