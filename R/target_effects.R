@@ -180,12 +180,11 @@ ray_integral <- function(slope, size, with_draw = FALSE) {
     new[, known] <- excess
     for (j in setdiff(seq_len(n), known)) new[, j] <- slope(end * nodes[j]) - end * nodes[j]
     excess <- new
-    n_fine <- 2 * n - 1
-    r <- outer(end, chebyshev_nodes(n_fine))
-    log_density <- -r^2 / 2 - end * excess %*% running_integral(n, n_fine)
-    weights <- running_integral(n_fine, 2)[, 2]
+    rule <- ray_rules[[as.character(n)]]
+    r <- outer(end, rule$nodes)
+    log_density <- -r^2 / 2 - end * excess %*% rule$running
     density <- r^(size - 1) * exp(log_density)
-    value <- end / unit * drop(density %*% weights)
+    value <- end / unit * drop(density %*% rule$weights)
     if (isTRUE(sum(abs(value / before - 1)) < ray_change)) {
       return(c(value, if (with_draw) end * drawn_share(density)))
     }
@@ -249,6 +248,15 @@ running_integral <- function(n, m) {
   integrals <- antiderivative(theta_of(m))
   t(sweep(integrals, 2, antiderivative(pi)) %*% solve(polynomials(theta_of(n), degree))) / 2
 }
+
+# For each number of nodes n, with 2 n - 1 finer nodes, the matrix that leads from values at the nodes to integrals up to
+# each of the finer ones, and the weights with which the values at these are the integral.
+ray_rules <- lapply(stats::setNames(nm = ray_nodes), function(n) {
+  n_fine <- 2 * n - 1
+  list(
+    nodes = chebyshev_nodes(n_fine), running = running_integral(n, n_fine), weights = running_integral(n_fine, 2)[, 2]
+  )
+})
 
 # what is sampled -------------------------------------------------------------
 
