@@ -39,7 +39,7 @@ fit_margin <- function(z, g) {
   residual_at <- function(theta) list(r = if (is_margin(theta)) left_by_margin(theta, z, g) else Inf)
   slopes_at <- function(theta, at) {
     moved <- lapply(1:4, function(k) replace(theta, k, theta[k] + step_of_margin))
-    vapply(moved, function(theta) (residual_at(theta)$r - at$r) / step_of_margin, numeric(length(z)))
+    vapply(moved, function(theta) (left_by_margin(theta, z, g) - at$r) / step_of_margin, numeric(length(z)))
   }
   damped_least_squares(numeric(4), residual_at, slopes_at, most_margin_steps)$free
 }
