@@ -1,43 +1,53 @@
-# What other values of the rules of R/rules.R change: each rule is halved and doubled, and models are fitted again.
+# What the results owe to the single rules of R/rules.R: each of those that no derivation
+# fixes is made smaller and larger, about by half and by two, and models in which it has a say
+# are fitted again, with the same seeds:
 #
 #   Rscript bench/rules.R [OUT.csv] [RULE ...]
 #
-# Models are of the judging halves of the suites. All are fitted with one seed; a rule acts in those whose fit it changes,
-# and of these the first four are fitted with eight seeds. A row a rule, value, model and seed; `rule` is "none" for the
-# present values, and a rule that acts in no model has one row without a model. The default file is
-# bench/results/rules.csv, of which bench/README.md has the summary. It takes an hour.
+# A row a rule, value and model; `rule` is "none" for the present values. The default file is
+# bench/results/rules.csv, of which bench/README.md has the summary.
 
 library(autosmc)
 source(file.path("bench", "suite.R"))
 Sys.setenv(OPENBLAS_NUM_THREADS = 1)
 
-n_models <- 4
-seeds <- 101:108
-panel <- list(
-  analyses = c(
-    "cars_bounded", "iris_logistic", "sprays_poisson", "plants_non_centred", "sprays_centred", "swiss",
-    "rivers_gamma_bounded", "sunspots_ar2"
-  ),
-  shapes = c(
-    "banana_1_3_d2", "beta_binomial_d5", "bounded_half_normal_20_d2", "ar_0.99_d100", "edged_cube_1_d2", "funnel_d10",
-    "t1_d5", "schools_half-Cauchy_centred", "intercepts_80_centred", "labels_3",
-    "two_unequal_10", "wide_narrow_d2", "eight_on_circle_10", "skew_normal_5_d4"
-  )
-)
-models <- do.call(c, unname(lapply(names(panel), function(suite) {
-  lapply(suite_models(suite)[panel[[suite]]], c, list(suite = suite))
-})))
+models <- suite_models("shapes")
+of_scout <- c("two_unequal_10", "wide_narrow_d2", "labels_2", "regression_raw_d4")
+of_passes <- c("funnel_d10", "schools_half-Cauchy_centred", "banana_1_3_d2", "t2_d5")
+of_conditionals <- c("banana_1_3_d2", "log_gamma_2_d5", "ring_5_0.3_d2", "funnel_d10")
+of_tails <- c("log_gamma_2_d5", "product_t3_d5", "t2_d5")
 
 values <- autosmc:::rules
-
-# Twice a share or a probability may be above one: then half of what is missing to one is left.
-others <- function(value) {
-  if (is.integer(value)) {
-    return(list(as.integer(max(value %/% 2L, 1L)), value * 2L))
-  }
-  is_share <- length(value) == 1 && value > 0.5 && value < 1
-  list(value / 2, if (is_share) 1 - (1 - value) / 2 else value * 2)
+vary <- function(name, models, other = values[[name]] * c(0.5, 2)) {
+  list(name = name, models = models, values = as.list(other))
 }
+varied <- list(
+  vary("n_batches", of_scout, c(2, 10)),
+  vary("least_gain", of_scout),
+  vary("n_refined", of_scout, c(1, 6)),
+  vary("covering_part", c(of_scout[1:3], "eight_on_circle_10"), c(0.25, 0.75)),
+  vary("outside", of_scout, list(c(1.2, 7), c(3, 30))),
+  vary("n_outside_paths", of_scout, c(2, 8)),
+  vary("n_starts", c(of_scout, "eight_on_circle_10"), c(4, 16)),
+  vary("race_particles", c(of_scout, "funnel_d10"), c(128, 512)),
+  vary("race_ess", c(of_scout, of_passes), c(0.6, 0.9)),
+  vary("equal_barrier", of_passes, c(1.02, 1.1)),
+  vary("fall", of_passes),
+  vary("margin", of_passes),
+  vary("least_rise", of_passes),
+  vary("chance_sds", of_conditionals),
+  vary("least_rows", "intercepts_20_centred"),
+  vary("student_df", of_tails, list(c(1, 2, 4, 8), c(1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 20))),
+  vary("genealogies_per_dimension", of_tails),
+  vary("widest_tails", of_tails, list(values$widest_tails / 2, values$widest_tails * 2)),
+  vary("sure_bridge", of_passes),
+  vary("sure_shape", of_passes),
+  vary("most_further_passes", of_passes, c(3, 10)),
+  vary("spoilt", of_passes, c(1.5, 4)),
+  vary("least_shape_gain", of_passes),
+  vary("largest_edge", c("edged_exponential_1_d1", "edged_half_normal_1_d3", "two_unequal_10")),
+  vary("basin_part", c(of_scout[1:3], "eight_on_circle_10"))
+)
 
 with_rule <- function(name, value, code) {
   set <- function(rules) utils::assignInNamespace("rules", rules, "autosmc")
@@ -46,48 +56,27 @@ with_rule <- function(name, value, code) {
   code
 }
 
-fitted <- function(name, value, model, seed) {
-  fit <- with_rule(name, value, suite_fit(model$suite, model, seed))
+fit_with <- function(name, value, model) {
+  fit <- with_rule(name, value, suite_fit("shapes", models[[model]], seed = 101))
   data.frame(
     rule = name, value = paste(format(value, digits = 3, trim = TRUE), collapse = " "),
-    fit[c("model", "seed", "error", "std_error", "wrong", "warned", "n_target_evals", "seconds")]
+    fit[c("model", "error", "std_error", "wrong", "warned", "n_target_evals", "seconds")]
   )
-}
-
-present <- new.env()
-fitted_now <- function(model, seed) {
-  key <- paste(model$name, seed)
-  if (is.null(present[[key]])) {
-    present[[key]] <- fitted("none", NA, model, seed)
-    append_rows(present[[key]], file)
-  }
-  present[[key]]
-}
-
-# The fits of one rule with another value: in all models with one seed, in those where it acts with all.
-vary <- function(name, value) {
-  first <- lapply(models, function(model) fitted(name, value, model, seeds[1]))
-  acts <- mapply(function(fit, model) {
-    now <- fitted_now(model, seeds[1])
-    !identical(c(fit$error, fit$n_target_evals), c(now$error, now$n_target_evals))
-  }, first, models)
-  chosen <- utils::head(which(acts), n_models)
-  if (length(chosen) == 0) {
-    return(append_rows(transform(first[[1]], model = NA, seed = NA, error = NA, std_error = NA), file))
-  }
-  for (i in chosen) {
-    append_rows(first[[i]], file)
-    for (seed in seeds[-1]) {
-      fitted_now(models[[i]], seed)
-      append_rows(fitted(name, value, models[[i]], seed), file)
-    }
-  }
 }
 
 arguments <- commandArgs(TRUE)
 file <- if (length(arguments) > 0) arguments[1] else "bench/results/rules.csv"
-wanted <- if (length(arguments) > 1) arguments[-1] else names(values)
+if (length(arguments) > 1) {
+  varied <- Filter(function(rule) rule$name %in% arguments[-1], varied)
+}
 unlink(file)
-for (name in wanted) {
-  for (value in others(values[[name]])) vary(name, value)
+for (model in unique(unlist(lapply(varied, `[[`, "models")))) {
+  append_rows(fit_with("none", NA, model), file)
+}
+for (rule in varied) {
+  for (value in rule$values) {
+    for (model in rule$models) {
+      append_rows(fit_with(rule$name, value, model), file)
+    }
+  }
 }
