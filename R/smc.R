@@ -18,10 +18,10 @@
 #' @param ... for a function, other arguments of [target_function()]: at least `dim` or `names`. For a model object,
 #'   arguments of [as_target()], such as `lower` and `log_prior`; for random effects of RTMB, TMB and glmmTMB also
 #'   `method`: `"auto"` corrects Laplace's approximation, `"laplace"` does not.
-#' @param n_particles number of particles of a run (whole number of at least 2). The default is 1,024 if `islands` is
-#'   given, or if neither `precision` nor `draws` is. Otherwise it is 128, or fewer (at least 32) if eight islands of
-#'   them give enough `draws`, and further passes take four times as many if diagnostics fail or more than
-#'   `max_islands` islands would be needed. A small `max_evals` lowers the default.
+#' @param n_particles number of particles of a run (whole number of at least 2). The default is 128, or fewer (at least
+#'   32) if eight islands of them give enough `draws`; further passes take four times as many if diagnostics fail or
+#'   more than `max_islands` islands would be needed. If `islands` is given, or both `precision` and `draws` are NULL,
+#'   the default is 1,024. A small `max_evals` lowers it.
 #' @param n_steps number of steps from the given reference to the target (positive integer).
 #' @param rounds the least and the largest number of rounds of adaptation (two whole numbers, or one for both). See
 #'   [smc_rounds].
