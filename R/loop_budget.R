@@ -107,7 +107,7 @@ islands_evaluations <- function(n, sampler, n_steps, plan, course = NULL) {
   bridge <- n * sampler$n_particles * (1 + plan$seeks)
   # each may need the sampled density, too
   ratios <- if (is_corrected(sampler$target$effects)) 2 * few_ratios else 0
-  runs + bridge + most_asked(sampler, runs, course) + ratios
+  runs + bridge + most_diagnostic_evals(sampler, runs, course) + ratios
 }
 
 # What a run that tunes may take, with so many steps: in proportion to the best one's.

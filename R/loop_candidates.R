@@ -275,7 +275,7 @@ with_further <- function(course, islands, may_fit, may_lengthen) {
     course$fails <- sprintf("diagnostics fail (%s)", toString(failed))
     return(course)
   }
-  record <- remedied(course$best, course$result)
+  record <- with_remedies(course$best, course$result)
   if (isTRUE(record$has_edges) && isTRUE(course$sampler$chooses_kernel)) {
     course$sampler$kernel <- kernel_hmc() # which rejects what would cross an edge
   }
