@@ -1,7 +1,8 @@
-# Diagnostics: what speaks against an estimate. Each is a number with a limit beyond
-# which the estimate is not to be trusted, a sentence that says so, and advice on what would help.
+# All diagnostics of a fit. Each compares a number with a limit, says in a sentence what is wrong where the limit is
+# exceeded, and gives advice. conclude() in loop_islands.R calls them after the final runs; diagnose.R has the
+# interface.
 
-# Those that there are, in the order in which they ask and judge. To add one, write it and put it here.
+# The diagnostics, in the order in which they are evaluated.
 diagnostics <- function() {
   list(
     scatter = scatter_diagnostic, largest_share = share_diagnostic, dead_islands = dead_diagnostic,
@@ -13,8 +14,8 @@ diagnostics <- function() {
   )
 }
 
-# What would help, by the names that diagnostics `advise`, in the order in which it is said. Some is said only where
-# there is one mode. Edges and mirrors say themselves what to do.
+# Advice, by the names in `advise` of the diagnostics, in the order in which it is printed. `advice_of_one_mode` is
+# printed only where the scout has found a single mode. Edges and mirrors have their advice in their own sentence.
 advice <- c(
   prior = "Give every parameter a proper prior; of several that only their sum or difference matters for, fix one.",
   far_out = "There may be more of the target far out: start from a wide {.arg reference}, such as
@@ -26,18 +27,18 @@ advice <- c(
 )
 advice_of_one_mode <- "form"
 
-# What the diagnostics find at points beside the draws of islands: list(found, count), what each has found, and what all
-# of that took, as of counted_density(). Only where the verb has adapted, and may go on, is the target asked for more
-# than the islands.
+# Evaluates the target at further points for the diagnostics that need them: list(found, count), with what each has
+# found and the number of evaluations, as counted_density() gives it. Nothing is evaluated where there is no course,
+# that is, where the call does not adapt, or where only moments were kept.
 ask_diagnostics <- function(sampler, final, course) {
   if (is.null(course) || !is.null(final$moments)) {
     return(list(found = list(), count = no_counts))
   }
   evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
-  seen <- what_is_seen(sampler, final, course)
-  seen$contradicts <- contradict_gradients(seen) # asked by two
+  seen <- diagnostic_inputs(sampler, final, course)
+  seen$contradicts <- contradict_gradients(seen) # for edges and jumps
   found <- lapply(Filter(function(one) !is.null(one$ask), diagnostics()), function(one) {
-    # the fit is there, and is not given up where the target fails at these points
+    # an error of the target at these points does not end the fit
     tryCatch(one$ask(seen, evaluate), autosmc_error_target = function(e) NULL)
   })
   list(found = found, count = evaluate("count"))
@@ -45,18 +46,19 @@ ask_diagnostics <- function(sampler, final, course) {
 
 # A table with a row for each diagnostic that applies; NULL for none.
 judge_diagnostics <- function(sampler, final, course, found) {
-  seen <- what_is_seen(sampler, final, course, found)
+  seen <- diagnostic_inputs(sampler, final, course, found)
   applies <- Filter(function(one) is.null(final$moments) || !one$needs_draws, diagnostics())
   rows <- without_null(Map(function(one, name) one$judge(seen, found[[name]]), applies, names(applies)))
   if (length(rows) > 0) bind_rows(Map(c, name = names(rows), rows))
 }
 
-what_is_seen <- function(sampler, final, course, found = list()) {
+# The argument `seen` of the diagnostics' functions: see new_diagnostic().
+diagnostic_inputs <- function(sampler, final, course, found = list()) {
   list(sampler = sampler, final = final, estimate = headline(final$estimates), course = course, found = found)
 }
 
-# The most that diagnostics ask for, after islands that have taken so many evaluations.
-most_asked <- function(sampler, spent, course) {
+# The largest number of evaluations that the diagnostics may need after islands that took `spent` evaluations.
+most_diagnostic_evals <- function(sampler, spent, course) {
   if (is.null(course)) {
     return(0)
   }
@@ -64,8 +66,8 @@ most_asked <- function(sampler, spent, course) {
   sum(vapply(diagnostics(), function(one) one$most(sampler, spent, course), 0))
 }
 
-# A record of the islands with what is to be learnt from the diagnostics that have failed.
-remedied <- function(record, result) {
+# The record of the islands with the additions of the failed diagnostics, to which the next reference is fitted.
+with_remedies <- function(record, result) {
   for (name in names_of_failed(result$diagnostics)) {
     record <- diagnostics()[[name]]$remedy(record, result$found[[name]])
   }

@@ -1,4 +1,5 @@
-# Diagnostics by the draws: their width, and how many of them are independent.
+# Diagnostics of the draws: their variance relative to the reference, the effective number of their ancestors, and the
+# tail of the importance ratios for the integral over random effects.
 
 width_diagnostic <- new_diagnostic(
   advise = c("far_out", "particles"),
@@ -9,10 +10,10 @@ width_diagnostic <- new_diagnostic(
   }
 )
 
-# From a reference that fits, many draws have an ancestor of their own. Where few have, the
-# islands' estimates are skew: most are too low, and scatter less than they are off. A small error
-# of the bridge shows that nothing is missed all the same. Since the errors are too small, too, any higher estimate,
-# of the same islands or of others, counts as it is.
+# The effective number of ancestors, the particles at temperature 0 from which the draws descend. From a reference close
+# to the target it is large. Where it is small, the distribution of the islands' estimates is skew: most are too low,
+# and they scatter less than their bias. A small standard error of the reported estimate shows that nothing is missed.
+# The shift is the difference to the highest estimate, without regard to the standard errors, which are too small too.
 ancestor_ess_diagnostic <- new_diagnostic(
   advise = c("form", "particles"),
   judge = function(seen, found) {
@@ -32,8 +33,8 @@ ancestor_ess_diagnostic <- new_diagnostic(
   }
 )
 
-# Ratios of the exact integral over random effects to what was sampled, where they have a heavy tail: the largest are
-# mostly not among those that were drawn, and the mean is too low.
+# The Pareto k of the ratios of the exact integral over random effects to the sampled density. Where their tail is
+# heavy, the largest ratios are mostly not among those drawn, and the mean is too low.
 correction_diagnostic <- new_diagnostic(
   judge = function(seen, found) {
     if (isTRUE(is.finite(seen$khat))) {

@@ -1,15 +1,15 @@
-# Diagnostics of the islands: their scatter, their shares and those that died, and the two estimates.
+# Diagnostics of the islands' estimates: their scatter, the share of each in the mean, islands in which all particles
+# died, and the difference between the SMC and the bridge estimate.
 
-# From so many islands on one that makes up half of the mean is suspicious.
+# The largest share is judged from this many islands on.
 least_islands <- 4
-# Added to a predicted scatter that is 0 but for rounding.
+# Added to the predicted standard deviation, so that scatter by rounding alone does not fail.
 scatter_rounding <- 1e-7
 
-# Scatter beyond this multiple of the predicted one is suspicious, unless the islands are
-# so few that it happens by chance in more than one of a thousand cases: then some have
-# found what others have missed. Scatter that is but rounding is not. Where they predict
-# none there is nothing to compare with: after many multinomial resamplings the estimate
-# of a small variance may well be negative, and counts as 0.
+# The standard deviation of the islands' log Z over the one that they predict. A large ratio shows that some islands
+# have found mass that others have missed. For few islands the limit is the quantile `scatter_level` of the ratio under
+# the predicted variance. The diagnostic does not apply where the predicted variance is 0: after many multinomial
+# resamplings the estimate of a small variance may be negative, and is set to 0.
 scatter_diagnostic <- new_diagnostic(
   advise = "particles", needs_draws = FALSE,
   judge = function(seen, found) {
@@ -48,7 +48,7 @@ dead_diagnostic <- new_diagnostic(
   }
 )
 
-# Two estimates from the same islands, with little in common but their draws.
+# The SMC and the bridge estimate use the same draws in different ways, so they should agree.
 estimates_diagnostic <- new_diagnostic(
   advise = "particles", needs_draws = FALSE,
   judge = function(seen, found) {

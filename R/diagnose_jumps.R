@@ -1,14 +1,15 @@
-# Jumps: whether the log density has steps, of which gradients tell nothing. Stein's identities do not hold then, and a
-# kernel that does not reject moves crosses the steps as if they were not there.
+# Jumps: whether the log density is discontinuous, which gradients do not show. Stein's identities do not hold then, and
+# an unadjusted kernel does not take account of the jumps.
 
-# Lines between draws, at least and at most; parts of each that are looked at, also beyond the draws, since few of them
-# may be behind a step; ...
+# Smallest and largest number of lines through pairs of draws.
 jump_lines <- c(4, 32)
+# Places on each line, where the two draws are at 0 and 1. Some are beyond the draws, since few draws may lie on the
+# other side of a jump.
 jump_ends <- seq(-0.5, 1.5, by = 0.25)
-# ... and how often the part that gradients explain least is halved: then nothing is left of what is smooth.
+# How often the interval with the largest unexplained change is halved, so that a smooth change becomes negligible.
 jump_halvings <- 16
 jump_evals <- length(jump_ends) + jump_halvings
-# Nats of a step that matters.
+# The smallest jump of the log density that counts, in nats.
 least_jump <- 0.01
 
 jumps_diagnostic <- new_diagnostic(
@@ -25,7 +26,7 @@ jumps_diagnostic <- new_diagnostic(
       })
     }
   },
-  # kernels that reject moves do so at a step, too
+  # never fails for adjusted kernels, which reject moves across a jump
   judge = function(seen, found) {
     if (isTRUE(found > 0)) {
       diagnostic(found, if (seen$sampler$kernel$adjusted) Inf else least_jump, c("The log density jumps, by ", "."))
@@ -36,9 +37,10 @@ jumps_diagnostic <- new_diagnostic(
 
 n_jump_lines <- function(course) max(jump_lines[1], min(jump_lines[2], floor(course$plan$max_evals / 50 / jump_evals)))
 
-# The largest step along lines through the rows of `from` and those of `to`, in nats; 0 for none. On each line the part is
-# halved again and again in which the log density changes most beside what gradients at its ends explain. What is left
-# is a step if it is more than the gradients there explain, and the density no lower than at both rows.
+# The largest jump on the lines through the rows of `from` and `to`, in nats; 0 for none. On each line the interval in
+# which the change of the log density differs most from what the gradients at its ends explain is halved repeatedly. The
+# change over the last interval is a jump if it exceeds what the gradients there explain, and if the density at its
+# higher end is at least the lower one of the densities at both rows.
 largest_jump <- function(from, to, evaluate) {
   n <- nrow(from)
   along <- function(t) {

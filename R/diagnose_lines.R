@@ -1,51 +1,53 @@
-# Lines: whether there is more of the target beyond the draws along a variable. A tail that is long and thin, as that
-# of a shape parameter at large values of which the likelihood is flat, is left by rays, along which all variables
-# move away from their means. On lines along the variable the others stay where they are at a draw.
+# Diagnostic of lines: whether the target has mass beyond the draws along one variable, estimated by integrals of the
+# density along lines parallel to the axis. It finds long thin tails, for example of a shape parameter whose likelihood
+# is flat at large values. Rays miss these, since all variables move along a ray.
 
-# Lines for each part of an end of a variable, of as many parts as the share of the evaluations pays for; ...
+# Lines for each part of a tail at first; the number of parts depends on the share of the evaluations for them.
 few_lines <- 8
-# ... where these find more than their error, so many lines estimate it; ...
+# Lines for a part in which these find more than their error.
 many_lines <- 64
-# ... and as long as that is above zero and within its limit, so many times as many.
+# Factor by which their number grows as long as the rise is above zero and within its limit.
 times_as_many <- 4
-# Places on a line within the part, and beyond it, up to fifty times as far.
+# Places on a line within the part, and beyond it up to some fifty times the length of the part.
 n_within_part <- 3
 n_beyond_part <- 8
+# Distance of the places beyond, in the logarithm of 1 + their distance in units of the part.
 step_beyond_part <- 0.5
 
-# Lines are along variables on the unconstrained scale; and, where some of a reference depend on others, along its
-# coordinates, so that they bend as it does: as a scale moves, its effects follow, and on a curve all that comes after.
-# If others are exactly normal given some, lines are along these alone, and the others follow. The evidence beyond a place e of a
-# coordinate is to that of a part before e as the mean, over lines through draws in this part, of the integral of the
-# density along the line beyond e to that in the part. A part goes from where a tenth of the draws are beyond to where a
-# hundredth is: of a larger share beyond too little is known. Another goes from there to where a thousandth is beyond: a
-# few draws may be where a tail begins of which the others know nothing.
+# Lines are laid along variables on the unconstrained scale. Where some variables of the reference depend on others,
+# lines are also laid along the coordinates of the reference, on whose images the children move with their parents.
+# Where the children are exactly normal given the parents, all lines are along the parents, and the children follow.
 #
-# A few lines for each part, and many where these find what may matter, which alone tell how much it is: of many parts
-# one would be far off by chance. Where these find something, but with an error that leaves open whether there is
-# anything, more lines decide.
+# Let e be the far limit of a part. The ratio of the evidence beyond e to the evidence in the part is the mean, over
+# lines through draws in the part, of the integral of the density beyond e over its integral in the part. One part lies
+# between the places that a tenth and a hundredth of the draws exceed, the next one ends at the place that a thousandth
+# exceeds, where a tail may begin in which few draws lie: see parts_of_ends().
 #
-# Returns list(rise, error, name, points): by how much the logarithm of the evidence is higher than the draws show, and
-# its standard error, the variable, and where there are many lines points beyond the part, as of look_along_rays(), but
-# on the unconstrained scale. NULL where nothing is known of any part, or the draws are too few.
+# Each part first has a few lines. Those with the clearest rise have many, whose estimate replaces the first one: the
+# largest of the first estimates is biased upwards. More lines follow where the error leaves open whether there is a
+# rise.
+#
+# Returns list(rise, error, name, points): the rise of log Z over the value that the draws show, its standard error, the
+# name of the variable, and where many lines were used points beyond the part, as of look_along_rays(), but on the
+# unconstrained scale. NULL where no part has a finite rise, or there are too few draws.
 look_along_lines <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
   spent <- n_spent(seen)
-  n <- n_lined_parts(sampler, spent)
+  n <- n_line_parts(sampler, spent)
   weighty <- weighty_rows(final$log_weights)
-  if (length(weighty$rows) < least_draws_beside) {
+  if (length(weighty$rows) < least_draws_for_probes) {
     return(NULL)
   }
-  draws <- lined_draws(final, weighty)
-  ends <- do.call(c, lapply(draws, longest_ends, lined_variables(final), ceiling(n / length(draws))))
+  draws <- line_draws(final, weighty)
+  ends <- do.call(c, lapply(draws, longest_ends, line_variables(final), ceiling(n / length(draws))))
   with_seed(seed_of_run(sampler$seed, lines_key), {
     found <- lapply(parts_of_ends(ends, n), beyond_part, few_lines, evaluate)
-    likely <- likeliest(found, n_followed(spent), seen$estimate)
+    likely <- clearest_parts(found, n_parts_with_many_lines(spent), seen$estimate)
     if (length(likely) > 0) found <- lapply(likely, beyond_part, many_lines, evaluate)
     found <- surest_rise(found)
     if (length(likely) > 0 && !is.null(found)) {
-      found <- beyond_by_more(found, more_lines(spent), seen$estimate, evaluate)
+      found <- with_more_lines(found, more_lines(spent), seen$estimate, evaluate)
       found$points <- points_beyond(found, evaluate, sampler$kernel$gradients)
     }
     if (!is.null(found)) {
@@ -54,9 +56,9 @@ look_along_lines <- function(seen, evaluate) {
   })
 }
 
-# These draws in all coordinates along which lines go, each a list of x, w, the maps from there to the unconstrained
-# scale, and how many of the draws are independent, n.
-lined_draws <- function(final, weighty) {
+# The draws on each scale along whose axes lines are laid: lists of the points x, their weights w, the maps from this
+# scale to the unconstrained one, and the number n of independent draws.
+line_draws <- function(final, weighty) {
   n <- n_independent(weighty$w, final$origins[weighty$rows])
   draws <- function(x, maps) list(x = take_rows(x, weighty$rows), w = weighty$w, maps = maps, n = n)
   reference <- final$reference
@@ -79,29 +81,30 @@ lines_diagnostic <- new_diagnostic(
   remedy = function(record, found) with_points_beyond(record, found)
 )
 
-# More lines leave the error of the draws as it is.
-more_lines_may <- function(found, estimate) may_be_more(found, found$of_lines, estimate, found$of_draws)
+# Whether more lines may decide about a rise. They reduce the part of the error that is due to lines, not that of draws.
+more_lines_may_decide <- function(found, estimate) may_be_more(found, found$of_lines, estimate, found$of_draws)
 
-# The parts, n at most, beyond which a few lines have most surely found something.
-likeliest <- function(found, n, estimate) {
-  found <- Filter(function(one) more_lines_may(one, estimate), found)
+# The parts, n at most, with the largest rise in units of its error, among those for which more lines may decide.
+clearest_parts <- function(found, n, estimate) {
+  found <- Filter(function(one) more_lines_may_decide(one, estimate), found)
   surely <- vapply(found, function(one) one$rise / one$error, 0)
   lapply(utils::head(found[order(surely, decreasing = TRUE)], n), `[[`, "part")
 }
 
-# What so many lines have found, or the first of these larger numbers that decides whether the estimate misses anything:
-# more lines have a smaller error, and so a lower limit.
-beyond_by_more <- function(found, numbers, estimate, evaluate) {
+# What was found, estimated again with these increasing numbers of lines until the rise exceeds its limit or more lines
+# would not help.
+with_more_lines <- function(found, numbers, estimate, evaluate) {
   for (n in numbers) {
-    if (!more_lines_may(found, estimate) || found$rise > limit_of_rise(found, estimate)) break
+    if (!more_lines_may_decide(found, estimate) || found$rise > limit_of_rise(found, estimate)) break
     found <- beyond_part(found$part, n, evaluate)
   }
   found
 }
 
-# What is beyond a part, by n lines: list(rise, error, of_lines, of_draws, part, of), with both parts of the error, and
-# for points_there() f along the lines beyond, a row each, rows and ratio, and of all lines f and z. Each line has the
-# draw itself as its first place. Where draws beyond are too few by chance, the lines tell how many there would be.
+# The rise of log Z by mass beyond a part, by n lines: list(rise, error, of_lines, of_draws, part, f, rows, ratio,
+# lines). The error has the parts `of_lines` and `of_draws`; `f`, `rows`, `ratio` and `lines` (list(f, z)) are for
+# points_there(). The density at the draw itself, which is known to be high, enters the integral of the cell in which it
+# lies.
 beyond_part <- function(part, n, evaluate) {
   draws <- part$draws
   t <- part$side * draws$x[, part$variable]
@@ -129,16 +132,16 @@ beyond_part <- function(part, n, evaluate) {
   )
 }
 
-# The squared standard error of the mean of values at draws. Values at the same draw are not independent.
+# The squared standard error of the mean of values at draws, clustered by draw: values at the same draw are dependent.
 squared_error <- function(values, draws) {
   of_draw <- rowsum(values - mean(values), draws)
   n <- nrow(of_draw)
   n / (n - 1) * sum(of_draw^2) / length(values)^2
 }
 
-# Places on n lines, a row each: equal cells in the part, and beyond it such as grow with the distance, up to fifty
-# times the length of the part. Those of a line begin at random in their cells, so that what is narrow is not missed by
-# all: list(t, log_width, is_beyond, cells), with the places where the cells of the part begin.
+# Places on n lines: list(t, log_width, is_beyond, cells), with a row of `t` for each line. Cells of equal width cover
+# the part; beyond it their width grows with the distance. A random offset on each line makes it unlikely that all lines
+# miss a narrow peak. `log_width` has the logarithms of the widths, `cells` the lower limits of the cells in the part.
 places_on_lines <- function(part, n) {
   unit <- part$to - part$from
   offset <- stats::runif(n)
@@ -152,7 +155,7 @@ places_on_lines <- function(part, n) {
   )
 }
 
-# A point on each line, on the unconstrained scale, and the gradients there.
+# A point beyond the part on each line, on the unconstrained scale, with the gradients there where they are wanted.
 points_beyond <- function(found, evaluate, gradients) {
   points <- points_there(found, found$lines)
   points$z <- through_maps(found$part$draws$maps, points$z)$x
@@ -160,27 +163,27 @@ points_beyond <- function(found, evaluate, gradients) {
   points
 }
 
-# How many parts have a few lines after islands that have taken so many evaluations: at most both of two ends of each
+# The number of parts with a few lines, given the evaluations of the islands: at most two parts of both tails of each
 # variable and of each coordinate.
-n_lined_parts <- function(sampler, spent) {
+n_line_parts <- function(sampler, spent) {
   min(8 * sampler$target$dim, floor(rules$share_beside * spent / few_lines / n_line_evals()))
 }
 
 n_line_evals <- function() 1 + n_within_part + n_beyond_part
 
-# Of how many parts there are many lines, after islands that have taken so many evaluations.
-n_followed <- function(spent) max(1, floor(rules$share_of_found * spent / many_lines / n_line_evals()))
+# The number of parts with many lines, given the evaluations of the islands.
+n_parts_with_many_lines <- function(spent) max(1, floor(rules$share_of_found * spent / many_lines / n_line_evals()))
 
-# How many lines there are of a part where many do not decide: several times as many as before, while there may be.
+# The numbers of lines for a part about which `many_lines` do not decide: they grow by a factor up to the share allowed.
 more_lines <- function(spent) {
-  times <- floor(log(n_followed(spent), times_as_many))
+  times <- floor(log(n_parts_with_many_lines(spent), times_as_many))
   many_lines * times_as_many^seq_len(times)
 }
 
-# What the lines take at most, which counts as what the islands do. The last lead to gradients.
+# The largest number of evaluations of the lines, including the gradients at the points found.
 most_line_evals <- function(sampler, spent) {
-  n <- n_lined_parts(sampler, spent)
+  n <- n_line_parts(sampler, spent)
   more <- more_lines(spent)
-  lines <- n * few_lines + n_followed(spent) * many_lines + sum(more)
+  lines <- n * few_lines + n_parts_with_many_lines(spent) * many_lines + sum(more)
   if (n > 0) lines * n_line_evals() + max(many_lines, more) * sampler$kernel$gradients else 0
 }

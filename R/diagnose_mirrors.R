@@ -1,34 +1,32 @@
-# Mirrors: whether there is more of the target where variables with two bounds are on the other side. An angle
-# next to one bound is as likely next to the other, and several such angles have a mode for each choice of
-# sides, or nearly so. Particles that have never seen some of these agree with each other.
+# Diagnostic of mirrors: whether the target has mass where variables with two bounds are reflected in the middle of
+# their bounds. An angle near one bound is about as likely near the other one, and several angles have up to one mode
+# for each choice of sides. Islands that have all missed some of these modes agree with each other.
 
-# Draws whose variables are mirrored: a part of 5 % outside is missed by one in 25; ...
+# Draws that are reflected at first: a share of 5 % outside is missed with probability 1/25.
 few_mirrored_draws <- 64
-# ... and at most, where these find something.
+# Largest number of draws that are reflected where the first ones find something.
 many_mirrored_draws <- 1024
-# Variables that are mirrored.
+# Largest number of variables that are reflected.
 most_mirrored <- 16
 
-# A variable x_j is mirrored in the middle of its bounds, which changes the sign of its logit. That is a proposal T_j
-# of a Metropolis algorithm, accepted with probability a_j(x), which leaves the target as it is. So no more of it
-# goes out of the region where the draws are than there is outside; but for points outside that several of
-# the mirrors lead back from. Where c(y) of them do, the evidence outside is to that inside at least as
-#   mean over draws x inside of sum_j a_j(x) [T_j x is outside] / c(T_j x).
-# The region is an ellipsoid around the mean of the draws, of a few sizes, with most of them inside.
+# Reflecting variable x_j, that is, changing the sign of its logit, is a Metropolis proposal T_j with the acceptance
+# probability a_j(x), which leaves the target invariant. So the mass that it moves out of a region is at most the mass
+# outside, if each point y outside is divided among the c(y) reflections that lead back into the region. Hence the ratio
+# of the evidence outside to the evidence inside is at least
+#   the mean, over draws x inside, of sum_j a_j(x) [T_j x is outside] / c(T_j x).
+# The region is an ellipsoid around the mean of the draws, in a few sizes, each of which contains most of the draws. If
+# few draws show any mass outside, many draws are used.
 #
-# A few draws tell that there is next to nothing; where there may be something many are asked for.
-#
-# Returns, for the size where this says most, list(rise, error, names, may_be_angles): by how much the
-# logarithm of the evidence is higher than the draws show, at least, its standard error, the variables with most of
-# that, and whether these may be angles, which go on beyond a bound: whether most draws are nearer to the bounds than to
-# the middle.
-# NULL where nothing is known of any size, no variable has two bounds, or the draws are too few or have no covariance.
+# Returns, for the size with the clearest rise, list(rise, error, names, may_be_angles): a lower bound of the rise of
+# log Z over the value that the draws show, its standard error, the variables that contribute most, and whether these
+# may be angles, that is, whether most draws are nearer to the bounds than to the middle. NULL where no variable has two
+# bounds, no size has a finite rise, or the draws are too few or have a singular covariance.
 look_in_mirrors <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
   weighty <- weighty_rows(final$log_weights)
   normal <- if (any(has_two_bounds(sampler$target))) weighted_factor(final, weighty)
-  if (is.null(normal) || length(weighty$rows) < least_draws_beside) {
+  if (is.null(normal) || length(weighty$rows) < least_draws_for_probes) {
     return(NULL)
   }
   draws <- list(
@@ -58,7 +56,8 @@ mirrors_diagnostic <- new_diagnostic(
   }
 )
 
-# draws: all of them, list(x, z, w, n, square), with z in the coordinates of their normal distribution.
+# The result of look_in_mirrors() by n of the draws. draws: list(x, z, w, n, square), with the whitened draws z, their
+# squared lengths, and the number n of independent draws. L: the Cholesky factor of their covariance.
 in_mirrors <- function(n, draws, L, variables, names, evaluate) {
   chosen <- evenly_weighted(draws$w, n)
   images <- images_of(list(
@@ -81,17 +80,17 @@ in_mirrors <- function(n, draws, L, variables, names, evaluate) {
     )
   }
   ranked <- order(draws$square)
-  sizes <- draws$square[ranked][invert_distribution(draws$w[ranked], 1 - shares_there)]
+  sizes <- draws$square[ranked][invert_distribution(draws$w[ranked], 1 - tail_shares)]
   surest_rise(lapply(sizes, beyond))
 }
 
-# at: n draws, list(x, z, square), z in the coordinates of the normal distribution with the factor L. Returns
-# list(x, square, twice): the draws and, below them, their images by each variable; the squared distances of these, a
-# column for the draws and one for each variable; and those of the images of images, with a row for each image.
+# The images of draws under the reflections. at: n draws, list(x, z, square), as in in_mirrors(). Returns
+# list(x, square, twice): the draws and, below them, their images by each variable; the squared distances from the mean,
+# a column for the draws and one for each variable; and those of the images of the images, a row for each image.
 images_of <- function(at, L, variables) {
   n <- nrow(at$x)
   axes <- whitened(L, diag(ncol(at$x))[variables, , drop = FALSE])
-  # a change of x_j by -2 x_j
+  # the squared distances after x_j changes by -2 x_j
   squares <- function(at) {
     x <- at$x[, variables, drop = FALSE]
     at$square - 4 * x * tcrossprod(at$z, axes) + 4 * sweep(x^2, 2, rowSums(axes^2), "*")
@@ -106,7 +105,7 @@ images_of <- function(at, L, variables) {
   list(x = rbind(at$x, image$x), square = cbind(at$square, square), twice = squares(image))
 }
 
-# Those with two bounds, or some of them.
+# The variables with two bounds, or a random choice of `most_mirrored` of them.
 mirrored_variables <- function(target) {
   variables <- which(has_two_bounds(target))
   if (length(variables) > most_mirrored) {
@@ -115,10 +114,10 @@ mirrored_variables <- function(target) {
   variables
 }
 
-# How many draws are mirrored, where a few have found something, after islands that have taken so many evaluations; and
-# the evaluations of each, which count as those of the islands do.
+# The number of draws that are reflected where a few have found something, given the evaluations of the islands.
 n_mirrored_draws <- function(sampler, spent) {
   min(many_mirrored_draws, floor(rules$share_of_found * spent / n_mirror_evals(sampler)))
 }
 
+# Evaluations for each draw.
 n_mirror_evals <- function(sampler) 1 + min(sum(has_two_bounds(sampler$target)), most_mirrored)

@@ -1,38 +1,36 @@
-# Rays: whether there is more of the target further out than the draws are, or further in. Particles
-# that have never seen a part of it, one of two distributions around the same centre say, a narrow
-# and a wide one, or the ends of heavy tails, agree with each other and show no sign of it. But rays
-# through them lead there.
+# Diagnostic of rays: whether the target has mass further out or further in than the draws, estimated by integrals of
+# the density along rays from their mean. It finds a second distribution around the same centre that is wider or
+# narrower, and heavy tails. Islands that have all missed such a part agree with each other.
 
-# Least number of draws for rays, mirrors and lines: with fewer, rays may be wrong about a fit
-# that is right.
-least_draws_beside <- 256
-# Rays through the draws: some, ...
+# Least number of draws for rays, mirrors and lines: with fewer, rays may contradict a correct fit.
+least_draws_for_probes <- 256
+# Number of rays at first.
 few_rays <- 8
-# ... and at most, where these find something: a tenth outside is known to 0.001.
+# Largest number of rays, where the first ones find something: a tenth outside is then known to 0.001.
 most_rays <- 32
-# Distances on each between the nearest and the furthest draws, ...
+# Distances on each ray between the nearest and the furthest draws.
 n_between <- 28
-# ... before and beyond these, each a fifth nearer or further than the last, which lead to a tenth
-# and to 80 times the distance.
+# Distances before the nearest and beyond the furthest draws, with a ratio of exp(step_of_rays) between neighbours. They
+# extend the range to a tenth of the nearest and to 80 times the furthest distance.
 places_before <- 11
 n_beyond <- 22
 step_of_rays <- 0.2
-# Shares of the draws on the other side of a distance. Of a part that was seen by too few draws,
-# the largest tells most.
-shares_there <- c(0.001, 0.01, 0.1)
+# Shares of the draws beyond the quantiles that divide the draws into two sides.
+tail_shares <- c(0.001, 0.01, 0.1)
 
-# Rays start at the mean of the draws, in the coordinates of the reference, and pass through some of
-# them; and, where some of these depend on others otherwise than exactly, also in those of the normal distribution of the
-# draws: a wide distribution around a narrow one is not around it where the coordinates bend. Along a ray with the direction u the
-# density of the distance r is in proportion to f(r) = r^(d - 1) p(r u). Beyond a distance R the evidence is to that
-# before R as the mean, over rays through draws before R, of the integral of f beyond R to that before, since the
-# directions of these draws are those of what is there; and the other way round. A few R are tried, with most of
-# the draws on this side. Where a few rays find something, more decide.
+# Rays start at the mean of the draws, in the coordinates of the reference, and pass through some of the draws. Where
+# these coordinates are curved there are also rays in the coordinates of the normal distribution of the draws, which are
+# straight: a wide distribution around a narrow one is not around it in curved coordinates. Along a
+# ray with direction u the density of the distance r is proportional to f(r) = r^(d - 1) p(r u). The ratio of the
+# evidence beyond a distance R to the evidence within R is the mean, over rays through draws within R, of the integral
+# of f beyond R over its integral within R; the same holds with both sides exchanged. R is a quantile of the distances
+# such that most draws are on the side of the rays. Where a few rays find a rise, more rays are used.
 #
-# Returns, for that R and that side of it where this says most, list(rise, error, points, is_here):
-# by how much the logarithm of the evidence is higher than the draws show, and its standard error; a
-# point on the other side on each ray, list(z, g, w), with weights of sum 1, in the coordinates of the reference, or where
-# it `is_of_normal` on the unconstrained scale; and which draws are on this side. NULL where there are too few draws, or rays, or they do not differ.
+# Returns, for the R and the side with the clearest rise, list(rise, error, by_chance, points, is_here, ...): the rise
+# of log Z over the value that the draws show, with its standard errors, as of rise_by(); a point on the other side on
+# each ray, list(z, w, g), with weights of sum 1 and gradients where the kernel has them; and which draws are on this
+# side. The points are in the coordinates of the reference, or where `is_of_normal` is TRUE on the unconstrained scale.
+# NULL where there are too few draws or rays, or all distances are equal.
 look_along_rays <- function(seen, evaluate) {
   spaces <- spaces_of_rays(seen$final)
   n <- n_rays(seen$sampler, n_spent(seen)) %/% length(spaces)
@@ -46,9 +44,9 @@ look_along_rays <- function(seen, evaluate) {
   found
 }
 
-# Coordinates in which there are rays, each a list of those of the draws, z, the maps from there to the unconstrained
-# scale, log_target, a function of rows to the log density there, and whether they are those of a normal distribution of
-# the draws, and not of the reference.
+# The coordinates in which there are rays: lists of the draws in them, z, the maps from there to the unconstrained scale,
+# the log density of these rows of z, log_target(), and whether they are the coordinates of the normal distribution of
+# the draws.
 spaces_of_rays <- function(final) {
   maps <- maps_of(final$reference, ncol(final$coordinates))
   bends <- length(conditioning_of(final$reference)) > 0 && !has_exact_precisions(final$reference)
@@ -69,12 +67,12 @@ spaces_of_rays <- function(final) {
   ))
 }
 
-# What at most n rays in such coordinates find: as look_along_rays(), but for gradients.
+# What at most n rays find in such coordinates, of spaces_of_rays(): as look_along_rays(), without gradients.
 look_in_space <- function(space, n, seen, evaluate) {
   final <- seen$final
   draws <- distances_of(space$z, final)
   if (n < 2 || !isTRUE(max(draws$far) > min(draws$near) && min(draws$near) > 0) ||
-    sum(draws$w > 0) < least_draws_beside) {
+    sum(draws$w > 0) < least_draws_for_probes) {
     return(NULL)
   }
   log_density <- function(z) evaluate(z, gradient = FALSE, maps = space$maps)$log_density
@@ -115,12 +113,14 @@ rays_diagnostic <- new_diagnostic(
   }
 )
 
-# The distances of all draws from their mean; those that few draws are before, and that few exceed.
+# The distances of all draws from their mean in these coordinates: list(w, distance, n, centre, near, far), with the
+# weights of the draws, the number n of independent draws, and the lower and upper quantiles of the distances, `near` and
+# `far`.
 distances_of <- function(coordinates, final) {
   weighty <- weighty_rows(final$log_weights)
   all <- seq_along(final$log_weights)
   w <- replace(numeric(length(all)), weighty$rows, weighty$w)
-  # where there is no weight draws may be anywhere
+  # draws without weight may be infinite
   in_place <- function(z, w) if (all(w > 0)) z else replace(z, w == 0, 0)
   centre <- weighted_mean(coordinates, weighty$w, weighty$rows)
   distance <- over_rows(coordinates, function(z, i) {
@@ -132,15 +132,14 @@ distances_of <- function(coordinates, final) {
   list(
     w = w, distance = distance, n = n_independent(w, final$origins),
     centre = centre,
-    near = quantiles(shares_there), far = quantiles(1 - shares_there)
+    near = quantiles(tail_shares), far = quantiles(1 - tail_shares)
   )
 }
 
-# f along the rays through some of the draws, but for a factor, at distances that grow by a factor,
-# from far before all draws to far beyond them: list(f, log_r, distance, z), with a row of f
-# and log_r a ray, and the points z of the first column, the second, and so on. The distances on each
-# ray begin at random, so that a narrow part between two of them is not missed by all; the draw
-# itself is one of them, too.
+# The density f along the rays through the chosen draws, up to a factor for each ray, times the width of each cell in
+# log r: list(f, log_r, distance, z), with a row of f and log_r for each ray, and the points z of the first column, then
+# those of the second, and so on. A random offset on each ray makes it unlikely that all rays miss a narrow peak. The
+# density at the draw itself enters the integral of the cell in which it lies.
 density_on_rays <- function(draws, chosen, space, log_density) {
   n <- length(chosen)
   d <- length(draws$centre)
@@ -167,8 +166,8 @@ density_on_rays <- function(draws, chosen, space, log_density) {
   )
 }
 
-# What is beyond a distance, or before it, by the rays and by the draws: list(rise, error, is_here,
-# rows, f, ratio), of the rays through draws on this side of it, with the density on the other.
+# The rise of log Z by mass beyond the distance `end` (outward), or within it (inward), by the rays through draws on
+# this side: list(rise, error, by_chance, is_here, rows, ratio, f), with the rows of these rays and f on the other side.
 on_other_side <- function(end, rays, draws, outward) {
   rows <- which((rays$distance < end) == outward)
   is_there <- (rays$log_r[rows, , drop = FALSE] > log(end)) == outward
@@ -181,25 +180,24 @@ on_other_side <- function(end, rays, draws, outward) {
   )
 }
 
-# By how much the logarithm of the evidence is higher than the draws show, and its standard error: list(rise, error,
-# by_chance), with the error that it has where nothing is missed: then there are too few draws on the other side by
-# chance. ratio: that of the evidence on the other side to that on this one, as told by each of some draws on this
-# side; share: that of all draws on the other, of n independent ones.
+# The rise of log Z over the value that the draws show, with its standard error: list(rise, error, by_chance), where
+# `by_chance` is the standard error if nothing is missed, that is, if the draws on the other side are too few by chance.
+# ratio: estimates of the ratio of the evidence on the other side to that on this side, one for each ray; share: the
+# share of the draws on the other side; n: the number of independent draws.
 rise_by <- function(ratio, share, n) {
   of_ratio <- stats::sd(ratio) / sqrt(length(ratio)) / (1 + mean(ratio))
   with_odds <- function(odds) sqrt(of_ratio^2 + odds / n)
-  list(
-    rise = log1p(mean(ratio)) + log1p(-share), error = with_odds(share / (1 - share)), by_chance = with_odds(mean(ratio))
-  )
+  rise <- log1p(mean(ratio)) + log1p(-share)
+  list(rise = rise, error = with_odds(share / (1 - share)), by_chance = with_odds(mean(ratio)))
 }
 
-# Of several such that which says most; NULL for none.
+# The result with the largest lower confidence limit of the rise; NULL where none is finite.
 surest_rise <- function(found) {
   found <- Filter(function(one) is.finite(one$rise) && is.finite(one$error), found)
   best_of(found, function(one) one$rise - rules$errors_seen * one$error)
 }
 
-# A point on each of these rays, where the density is high.
+# A point on the other side on each of these rays, drawn in proportion to f, with weights in proportion to the ratios.
 points_there <- function(found, rays) {
   until <- t(apply(found$f, 1, cumsum))
   target <- stats::runif(nrow(until)) * until[, ncol(until)]
@@ -210,16 +208,15 @@ points_there <- function(found, rays) {
   )
 }
 
-# How many rays are worth it after islands that have taken so many evaluations; and the evaluations
-# of a ray, which count as those of the islands do.
+# The number of rays, given the evaluations of the islands.
 n_rays <- function(sampler, spent) min(most_rays, floor(rules$share_beside * spent / n_ray_evals(sampler)))
 
-n_ray_evals <- function(sampler) {
-  places_before + n_between + n_beyond + sampler$kernel$gradients
-}
+# Evaluations for each ray.
+n_ray_evals <- function(sampler) places_before + n_between + n_beyond + sampler$kernel$gradients
 
-# The normal distribution of the draws on this side, and a wider or narrower one around the same centre, for the points
-# on the other, as of new_mixture_reference(); NULL where variables depend on each other otherwise.
+# Two normal distributions for new_mixture_reference(): that of the draws on this side, and a wider or narrower one
+# around the same centre for the points on the other side. NULL where the reference has maps or is a mixture, or in more
+# than `largest_dense` dimensions.
 nested_normals <- function(record, found) {
   reference <- record$reference
   is_plain <- is.null(reference$maps) && is.null(reference$changes) && !is_mixture(reference)
@@ -242,8 +239,8 @@ nested_normals <- function(record, found) {
   )
 }
 
-# A record of the islands, with the points that rays or lines have found, that a reference may be fitted to: in its
-# coordinates, z, and where that is known on the unconstrained scale, x.
+# The record of the islands with the points that rays or lines have found, for the next fit of a reference. The points
+# are in the coordinates of the reference, z, and for lines also on the unconstrained scale, x.
 with_found <- function(record, found) {
   points <- found$points
   x <- points$x

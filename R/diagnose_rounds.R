@@ -1,7 +1,7 @@
-# Diagnostics by earlier runs: rounds and passes that found more.
+# Diagnostics by earlier runs: whether a round or an earlier pass found more evidence than the reported islands.
 
-# What an estimate misses makes it lower. So no round, and no islands of an earlier pass,
-# may have found much more.
+# An estimate that misses mass is too low. So no adapting run, and no islands of an earlier pass, should have a
+# significantly higher estimate. The value is the largest difference in standard errors.
 rounds_diagnostic <- new_diagnostic(
   advise = "particles", needs_draws = FALSE,
   judge = function(seen, found) {
@@ -23,8 +23,7 @@ rounds_diagnostic <- new_diagnostic(
   }
 )
 
-# Two passes that agree are evidence; one that finds more than the one before is not the
-# last word.
+# Two passes that agree support the estimate. If the last pass has raised it, a further pass might raise it again.
 passes_diagnostic <- new_diagnostic(
   advise = c("form", "particles"), needs_draws = FALSE,
   judge = function(seen, found) {

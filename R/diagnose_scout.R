@@ -1,38 +1,37 @@
-# Diagnostics by what the scout has found: improper densities, evidence bounds, and basins without draws.
+# Diagnostics with the help of the scout: improper densities, lower bounds of the evidence, and basins without draws.
 
-# A normal vector is longer than sqrt(d) + 3 by a chance below 1e-4.
+# A standard normal vector in d dimensions is longer than sqrt(d) + 3 with probability below 1e-4.
 basin_radius <- 3
-# Draws among which values are looked for that are where numbers end.
+# Number of draws at which sizes of values and lost digits are looked for.
 n_sizes <- 128
-# Draws from which each direction is tried to either side, most of which decide.
+# Draws for each direction and side. Most of them must show that the density does not fall off.
 draws_each_way <- 8
-# Standard deviations of the draws between which a density that never falls off is seen: beyond what
-# most draws reach, and not so far that exponentials of a log scale end.
-far_out <- c(5, 25)
-# Standard deviations between which a density that is constant has the same values at most draws, wherever it ends: of a
-# uniform distribution no more than one in seven draws is so near to an end.
-next_to <- 0.5
-# A width that no density which is constant to rounding has by chance, and at which arithmetic may end: exp(x) is
-# infinite from log(.Machine$double.xmax), exp(2 * x) from half of that.
-width_of_numbers <- log(.Machine$double.xmax) / 2
-# Parts of these distances, of which the longest is taken where a precision is still known:
-# between 0.5 and 2.7 standard deviations a normal distribution still falls by a factor of 30, the
-# inverse of the distance by one of 5.
-shorter_far_out <- 0.8^(0:10)
-# Part of a diagonal entry of a precision that is left to rounding: the coefficients have an error
-# of 2e-15, so that there are four digits left.
+# Distances from a draw, in standard deviations, between which the fall of the density is measured: further than most
+# draws, but not so far that exponentials of a log scale overflow.
+far_distances <- c(5, 25)
+# Distance, in standard deviations, at which a constant density is compared with its value at the draw. Under a uniform
+# distribution at most one in seven draws is so near to an end.
+constant_distance <- 0.5
+# Width beyond which a density that is constant up to rounding may have its end by overflow alone: exp(x) is infinite
+# from log(.Machine$double.xmax) on, exp(2 * x) from half of that.
+overflow_width <- log(.Machine$double.xmax) / 2
+# Factors by which the distances are shortened until the precision there is accurate. Between the shortest ones, 0.5 and
+# 2.7 standard deviations, a normal density still falls by a factor of 30, the inverse of the distance by one of 5.
+distance_factors <- 0.8^(0:10)
+# Least ratio of a diagonal entry of a precision to the terms that it is the sum of. The terms have a relative error of
+# 2e-15, so four digits are left.
 least_digits_left <- 1e-11
 
-# A density that does not fall off somewhere is wide in the scout's normal distribution, or in the
-# draws; or these have gone to where numbers end, as those of a scale do,
-# or of a probability, on which a prior has no limit: its logarithm is no wider than a thousand. Or it
-# does not fall off along a variable, of a scale together with its effects. NULL where the target
-# fails so far out.
+# Whether the posterior is improper. The signs are: a standard deviation of the scout's normal distribution or of the
+# draws beyond `widest_proper`; draws near overflow or underflow, as of a scale or a probability whose prior is improper
+# (the logarithm itself is then no wider than a thousand); and a density that does not fall off along a variable or,
+# where others depend on it, along the variable together with them. The value is the decimal logarithm of the largest
+# width, or `largest_size` for the other signs. NULL where the target raises an error at the points tried.
 proper_diagnostic <- new_diagnostic(
   advise = "prior",
   most = function(sampler, spent, course) n_proper_trials(sampler, course),
-  # the direction in which the density never falls off, in words, the draws among scales, and whether something says
-  # that it is improper
+  # `size`, the value; `never_falls`, the direction in which the density does not fall off, in words, "" for none; and
+  # `is_density`, whether the target seems to return the density instead of its logarithm
   ask = function(seen, evaluate) {
     course <- seen$course
     final <- seen$final
@@ -78,15 +77,15 @@ proper_diagnostic <- new_diagnostic(
   }
 )
 
-# The standard deviations of a normal distribution with four fifths of the draws in its middle: tails do not matter.
+# Standard deviations from the distance between the 10 % and the 90 % quantile, as of a normal distribution.
 central_sd <- function(x, w) {
   ways <- apply(x, 2, function(column) places_of(column, w, 1)[2] + places_of(column, w, -1)[2])
   ways / (2 * stats::qnorm(0.9))
 }
 
-# How many times as wide as a sum of their variables, z, each in its standard deviation, is where it is narrowest, the
-# draws are: of a free difference of two, whose sum is known, the unit does not matter, but how many digits it leaves to
-# the sum. 1 where there are too few draws to tell.
+# The width of the standardised variables z relative to their narrowest linear combination. It is large where, for
+# example, the sum of two variables is known and their difference is not, whatever the units: few digits are then left
+# for the sum. 1 where there are too few draws.
 width_over_narrowest <- function(z, w) {
   d <- ncol(z)
   if (d < 2 || d > rules$largest_dense || !all(is.finite(z)) || sum(!duplicated(z[, 1])) <= d) {
@@ -96,8 +95,8 @@ width_over_narrowest <- function(z, w) {
   max(abs(narrowest)) / central_sd(z %*% narrowest, w)
 }
 
-# Whether values at draws are those of a density: it is never negative, and 0 but for rounding far out, where most draws
-# of its exponential are.
+# Whether the log density looks like a density: its values at the draws are never negative, and some are 0 up to
+# rounding.
 is_density <- function(final, target, rows) {
   z <- take_rows(final$coordinates, rows)
   maps <- c(maps_of(final$reference, ncol(z)), scale_maps(target))
@@ -107,8 +106,8 @@ is_density <- function(final, target, rows) {
   isTRUE(min(size) > -rounding && min(size) < rounding)
 }
 
-# Whether a part of the draws is where numbers end, of a variable that has no finite range: one that has may well have
-# most of its mass next to 0.
+# Whether more than `part_beyond` of the draws of a variable are near overflow or underflow. Variables with a finite
+# range do not count: they may have most of their mass next to 0.
 is_at_end <- function(final, target) {
   size <- log10(abs(some_draws(final, target)))
   varies <- apply(size, 2, max) > apply(size, 2, min) # not the zeros of a factor
@@ -118,9 +117,9 @@ is_at_end <- function(final, target) {
   length(beyond) > 0 && !all(beyond %in% of_finite_range(target))
 }
 
-# These draws and their weights, and the maps from there to the unconstrained scale: list(x, w, maps,
-# precisions). Where a reference has the precisions of variables that are normal given others, these are
-# standard normal there: as a scale moves, so do its effects, and the density is that of the scale alone.
+# The draws on the scale on which the fall of the density is tested: list(x, w, maps, precisions), with the maps from
+# there to the unconstrained scale. Where the reference has conditional precisions, the children are standard normal on
+# this scale: they move with their parents, and the density along a parent is its marginal one.
 space_of_scales <- function(final, some) {
   precisions <- precisions_of(final$reference)
   if (length(precisions) == 0) {
@@ -135,8 +134,8 @@ space_of_scales <- function(final, some) {
   )
 }
 
-# The same by the last reference of an earlier run that had precisions which are exact: particles that went on from it
-# may have led to a reference that has none. `otherwise` where there was none.
+# The same by the last earlier reference with exact conditional precisions; `otherwise` where there is none. The final
+# reference may have none although an earlier one did.
 space_by_earlier <- function(course, final, some, otherwise) {
   reference <- Find(has_exact_precisions, lapply(course$records, `[[`, "reference"), right = TRUE)
   if (is.null(reference)) {
@@ -154,18 +153,17 @@ space_by_earlier <- function(course, final, some, otherwise) {
   )
 }
 
-# Whether a part of the draws is where a precision is rounding, since some scale is so small there,
-# and not for another reason: for others it is far from that. A density that does not fall off as a
-# scale goes down leads there.
+# Whether at more than `part_beyond` of the draws a precision has lost its digits to rounding, and at as many others it
+# is accurate. A density that does not fall off as a scale goes to zero leads to such draws.
 loses_digits <- function(space) {
   left <- least_part_left(space$precisions, take_rows(space$x, evenly_weighted(space$w, n_sizes)))
   mean(left < least_digits_left) > rules$part_beyond &&
     mean(left > sqrt(least_digits_left)) > rules$part_beyond
 }
 
-# The direction along which, from most draws to one side, the density falls so slowly that its integral has no end, in
-# words; "" for none. The directions are the variables, and that in which the draws are widest, as those of a softmax
-# are along the sum of its variables.
+# The direction along which, from most draws to one side, the density falls so slowly that its integral diverges, in
+# words; "" for none. The directions are the variables, and the one in which the draws are widest (for a softmax, the
+# sum of its variables). n: the number of points.
 endless_direction <- function(n, target, space, evaluate) {
   sd <- weighted_sd(space$x, space$w)
   d <- length(sd)
@@ -180,20 +178,20 @@ endless_direction <- function(n, target, space, evaluate) {
     if (all(own)) x else x + outer(ifelse(own, 0, side * r), widest)
   }
   part <- part_in_reach(space, moved, n)
-  tried <- lapply(c(0, next_to, far_out), function(r) {
+  tried <- lapply(c(0, constant_distance, far_distances), function(r) {
     evaluate(moved(part * r), gradient = FALSE, maps = space$maps)
   })
   values <- vapply(tried, `[[`, numeric(n), "log_density")
   uniform_width <- sqrt(12) * c(sd, if (!is.null(widest)) max(abs(widest)))[along]
-  is_wide <- uniform_width > width_of_numbers
+  is_wide <- uniform_width > overflow_width
   never_ends <- is_endless(values[, -2], part) | is_wide & is_constant(values) & tried[[4]]$undefined
   share <- tapply(part > 0 & never_ends, side * along, mean)
   found <- abs(as.integer(names(share)[which(share > 0.5)]))
   if (length(found) == 0) "" else say_direction(min(found), widest, target)
 }
 
-# A standard deviation of the draws in the direction in which they are widest; NULL where that is a variable, or there
-# are too many of them.
+# The direction in which the draws are widest, with their standard deviation as its length; NULL where there is one
+# variable, or there are more than `largest_dense`.
 widest_direction <- function(space) {
   d <- ncol(space$x)
   if (d > 1 && d <= rules$largest_dense) {
@@ -205,15 +203,15 @@ widest_direction <- function(space) {
   }
 }
 
-# With coefficients of one digit where these are nearly so: draws do not tell a direction as exactly as the density
-# may be flat along it, as that of a softmax along the sum of its variables.
+# The direction with coefficients rounded to one digit where they are nearly so. The direction estimated from draws is
+# less exact than one along which the density is constant, such as the sum of the variables of a softmax.
 simple_direction <- function(direction) {
   largest <- direction[which.max(abs(direction))]
   simple <- round(direction / largest, 1)
   if (max(abs(simple - direction / largest)) > 1e-3) direction else simple * largest
 }
 
-# The direction of a variable, by its number, or beyond these the widest one, without what is small in it.
+# A direction in words: that of variable number `which`, or for a larger number the widest one, without small terms.
 say_direction <- function(which, widest, target) {
   if (which <= target$dim) {
     name <- target$names[which]
@@ -228,39 +226,38 @@ say_direction <- function(which, widest, target) {
   paste("along", sub("^[+] ", "", paste(terms, collapse = " ")))
 }
 
-# Whether the density falls no faster than the inverse of the distance, and is not so small far out that
-# this does not matter. tried: at draws, and at this part of both distances.
+# Whether the density falls no faster than the inverse of the distance, and is large enough far out to matter. tried:
+# the log density at the draws, and at both distances times the factor `part`.
 is_endless <- function(tried, part) {
   near <- tried[, 2]
   far <- tried[, 3]
-  is.finite(near) & is.finite(far) & far - near > -diff(log(far_out)) &
-    far - tried[, 1] + log(part * far_out[2]) > log(rules$least_bridge_error)
+  is.finite(near) & is.finite(far) & far - near > -diff(log(far_distances)) &
+    far - tried[, 1] + log(part * far_distances[2]) > log(rules$least_bridge_error)
 }
 
-# Whether the density is the same at draws and next to them, but for rounding. One that is constant until it is
-# infinite, or no number, does not say where it ends: arithmetic does, as where a log of a sum of exponentials is taken
-# as it stands. One that is -Inf there says so.
+# Whether the density at the draws and at `constant_distance` from them is the same up to rounding. A constant density
+# that becomes NaN or infinite far out ends by overflow, for example of a sum of exponentials, not by a bound; one that
+# is -Inf there ends by its own definition.
 is_constant <- function(tried) {
   own <- tried[, 1]
   is.finite(own) & abs(tried[, 2] - own) <= sqrt(.Machine$double.eps) * pmax(abs(own), 1)
 }
 
-# The longest part of the distance after which draws are still where their precision is known; 0 for
-# none.
+# For each draw, the largest of the distance factors at which the precision is still accurate; 0 for none.
 part_in_reach <- function(space, moved, n) {
   part <- numeric(n)
-  for (shorter in shorter_far_out) {
+  for (factor in distance_factors) {
     rows <- which(part == 0)
     if (length(rows) == 0) {
       break
     }
-    there <- moved(shorter * max(far_out))[rows, , drop = FALSE]
-    part[rows[least_part_left(space$precisions, there) > least_digits_left]] <- shorter
+    there <- moved(factor * max(far_distances))[rows, , drop = FALSE]
+    part[rows[least_part_left(space$precisions, there) > least_digits_left]] <- factor
   }
   part
 }
 
-# Evaluations of the target, four a draw, which count as those of the islands do.
+# Evaluations of the target, four for each draw; 0 where there is neither a scout nor a given fit.
 n_proper_trials <- function(sampler, course) {
   if (is.null(course$scout) && is.null(course$given_fit)) {
     return(0)
@@ -269,8 +266,8 @@ n_proper_trials <- function(sampler, course) {
   4 * max(n_ways, min(n_trials(course), draws_each_way * n_ways))
 }
 
-# Values of the target's variables, a column each, at some of the draws, by their weights. Of a
-# program's they are its parameters, not what it makes of them.
+# Values of the target's variables, a column each, at some of the draws. For a program these are its parameters, without
+# transformed parameters and generated quantities.
 some_draws <- function(final, target) {
   weighty <- weighty_rows(final$log_weights)
   rows <- weighty$rows[evenly_weighted(weighty$w, n_sizes)]
@@ -278,11 +275,12 @@ some_draws <- function(final, target) {
   if (is.null(target$outputs)) {
     return(x)
   }
-  # what fails there is told of when the fit is made
+  # the warning about failures is given when the fit is made
   x <- suppressWarnings(target$outputs(x), classes = "autosmc_warning_outputs")
   x[, colnames(x) %in% target$parameters, drop = FALSE]
 }
 
+# The estimate should not be below the evidence lower bounds of the scout's normal distributions.
 elbo_diagnostic <- new_diagnostic(
   advise = c("far_out", "particles"), needs_draws = FALSE,
   judge = function(seen, found) {
@@ -301,12 +299,14 @@ elbo_diagnostic <- new_diagnostic(
 
 has_basins <- function(seen) NROW(seen$course$scout$basins) > 0
 
+# Lower confidence limits of the evidence lower bounds; -Inf where a bound has no error.
 least_elbos <- function(scout) {
   least <- scout$basins$elbo - rules$errors_seen * scout$basins$elbo_error
   ifelse(is.na(least), -Inf, least)
 }
 
-# A basin whose normal alone has a part of the evidence must hold draws.
+# Each basin of the scout must contain draws in proportion to its evidence lower bound. The value is the share of the
+# evidence in basins with too few draws.
 basins_diagnostic <- new_diagnostic(
   advise = c("far_out", "particles"),
   judge = function(seen, found) {

@@ -1,11 +1,11 @@
-# Stein's identities: the gradient of the log density has mean 0 over the draws, and its product with them mean -I.
+# Diagnostics by Stein's identities, which relate draws from a density to the gradients of its logarithm.
 
-# Independent draws from which a standard error can be told: from 20 to a sixth.
+# Least number of independent draws for a standard error: from 20 it is known to a sixth.
 least_genealogies <- 20
 
-# Under the target the gradient g of its log density has mean 0, and (y - mean) g' has
-# mean -I; but not where the density ends abruptly. Both are compared with their standard errors, in coordinates y in
-# which the draws have covariance I.
+# Under the target the gradient g of its log density has mean 0, and (y - mean) g' has mean -I, unless the density has
+# edges. Sample means are compared with their standard errors; for the second identity in coordinates y in which the
+# draws have covariance I.
 mean_gradient_diagnostic <- new_diagnostic(
   advise = c("form", "particles"),
   judge = function(seen, found) {
@@ -25,7 +25,7 @@ stein_diagnostic <- new_diagnostic(
     draws <- weighty_gradients(seen)
     scaled <- if (!is.null(draws)) scaled_draws(seen$final, draws)
     if (!is.null(scaled)) {
-      # a few parts: each goes through all draws
+      # in a few blocks of columns, since each block reads all draws
       d <- ncol(seen$final$coordinates)
       t <- lapply(blocks_of(d, length(draws$rows), least = ceiling(d / 8)), function(j) {
         t_values(scaled$y(j), draws$w, draws$genealogies, scaled$gradients(j))
@@ -43,30 +43,29 @@ has_edges <- function(seen) {
     isTRUE(seen$found$jumps > 0)
 }
 
-# Whether draws and gradients contradict each other, unless edges or jumps explain it.
+# Whether draws and gradients violate Stein's identities, before edges and jumps are considered.
 contradict_gradients <- function(seen) {
   fails <- function(one) isFALSE(one$judge(seen, NULL)$passed)
   fails(mean_gradient_diagnostic) || fails(stein_diagnostic)
 }
 
-# The rows of the draws, with weights and genealogies, of which there are gradients that tell something.
+# The rows of the draws with their weights and genealogies; NULL where there are no gradients, where edges or jumps
+# invalidate Stein's identities, or where there are too few genealogies for standard errors.
 weighty_gradients <- function(seen) {
-  # with few genealogies the standard errors are not known themselves
   if (!is.null(seen$final$gradients) && !has_edges(seen) && n_genealogies(seen$final) >= least_genealogies) {
     weighty <- weighty_rows(seen$final$log_weights)
     c(weighty, list(genealogies = .Call(r_number_groups, seen$final$origins[weighty$rows])))
   }
 }
 
-# The weighted means of some rows of x, of which NULL are all, or where there is y, of x y + 1, over
-# their standard errors. Particles that descend from the same first one, with the same number from 1
-# on, count as one draw.
+# The weighted means of the columns of x, or where y is given of x y + 1, over their standard errors. rows: NULL for
+# all. Particles of the same genealogy, numbered from 1, count as one draw.
 t_values <- function(x, w, genealogies, y = NULL, rows = NULL) {
   .Call(r_t_values, x, y, w, genealogies, rows)
 }
 
-# Functions of some columns for draws y that have mean 0 and covariance I, and the gradients there;
-# in many dimensions with variances 1 alone. NULL where the draws have no covariance.
+# Two functions of column numbers: the draws `y`, transformed to mean 0 and covariance I, and the `gradients` there. In
+# more than `largest_dense` dimensions only the variances are made 1. NULL where the covariance is singular.
 scaled_draws <- function(final, weighty) {
   rows <- weighty$rows
   w <- weighty$w

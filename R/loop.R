@@ -1,12 +1,12 @@
-# The algorithm: what smc() and smc_adapt() do.
+# The main loop of smc() and smc_adapt().
 
-# The scout looks for the target. What it finds, and the reference that was given, are the first candidates. A
-# candidate is run, and the verdict on its record says whether it takes the place of the best so far, and which
-# candidates follow. When none is left that is worth its cost, islands are run from the best. If diagnostics find
-# fault with these, or there is more to learn from their draws, that adds candidates, and the loop goes on. What began
-# with another fit begins again without it, if it fails.
+# The scout searches for the modes of the target. The references that it finds, and the one that was given, are the
+# first candidates. After each run the verdict on its record decides whether it replaces the best one so far, and which
+# candidates follow. When no affordable candidate is left, islands are run from the best reference. If a diagnostic
+# fails, or a better reference can be fitted to their draws, further candidates follow. A course that started from
+# another fit and fails is restarted without it.
 #
-# islands: of check_islands(); NULL where adaptation is all that is asked for. Returns the course.
+# islands: of check_islands(); NULL where only adaptation is wanted. Returns the course.
 find_evidence <- function(sampler, path, plan, islands = NULL) {
   sampler <- with_surrogate(sampler)
   plan$max_seconds <- max(plan$max_seconds - sum(sampler$surrogate$seconds), 1e-3)
@@ -19,10 +19,10 @@ find_evidence <- function(sampler, path, plan, islands = NULL) {
   course <- new_course(sampler, path, plan)
   repeat {
     while (length(course$candidates) > 0) {
-      course <- judged(course, run_candidate(course, course$candidates[[1]]))
+      course <- after_run(course, run_candidate(course, course$candidates[[1]]))
     }
     if (!is.null(course$fails)) {
-      course <- begun_again(course)
+      course <- restarted_without_fit(course)
     } else if (is.null(islands) || is_of_islands(course$best)) {
       return(course)
     } else {
@@ -32,20 +32,22 @@ find_evidence <- function(sampler, path, plan, islands = NULL) {
   }
 }
 
-# The course of the loop, a list: the `sampler`, `path` and `plan` that it began with; what the `scout` has found, and
-# what the `surrogate` of an integral over random effects has cost; the `given_fit` that it starts from, if it does,
-# and why it `fails` from there, in words; `candidates` that are still to be run; the `records` of all runs, and which
-# of them were `used`, since they were the best so far; the `best`, a record of one run or of islands; the rungs that
-# are `allowed` to follow it, and the number of rounds since the last start, `n_rounds`. Of islands: the `result` that
-# is reported, with its row of `runs`; rows of `passes` whose islands others have replaced; the `estimate` before the
-# reported one; and `n_passes`, the number of passes with references of the last kind. Of a course that goes on from
-# another one: its `records`, `passes`, and what it took for `probes`.
+# The state of the loop, a list:
+# * `sampler`, `path`, `plan`: as at the start; `scout`, `surrogate`: results of the scout and of the surrogate's fit;
+# * `given_fit`: the fit that the course starts from, or NULL; `fails`: why that fails, in words;
+# * `density`: the counted density for fits of references, NULL for kernels without gradients;
+# * `candidates`: those still to be run; `records`: of all adapting runs; `used`: which of them were the best when run;
+# * `best`: the record of the best run or islands; `allowed`: the rungs by which the next reference may be fitted;
+#   `n_rounds`: rounds since the last start;
+# * `result`: what is reported of the islands; `passes`: rows of `runs` of replaced islands; `estimate`: the one before
+#   the reported one; `n_passes`: passes with references of the present kind, with or without maps.
+# A restarted course takes over the `records` and `passes` of the failed one, and the evaluations of its fits, `probes`.
 new_course <- function(sampler, path, plan, records = list(), passes = list(), probes = NULL) {
   course <- list(
     sampler = sampler, path = path, plan = plan, scout = sampler$scout, surrogate = sampler$surrogate,
     given_fit = sampler$given_fit, records = records, used = logical(length(records)),
     allowed = if (plan$whiten) names(rungs), n_rounds = 0,
-    # the shape of a fit's reference has been through a pass
+    # the reference of a given fit has been through a pass
     passes = passes, n_passes = if (is.null(sampler$given_fit)) 0 else 1, probes = probes,
     density = if (sampler$kernel$gradients) counted_density(sampler$target, over_batches(sampler)$evaluators)
   )
@@ -53,8 +55,8 @@ new_course <- function(sampler, path, plan, records = list(), passes = list(), p
   course
 }
 
-# The course from the beginning, after one from another fit has failed. The runs of that stay in the records, and count.
-begun_again <- function(course) {
+# The course restarted without the given fit, after it has failed from there. Its runs stay in the records.
+restarted_without_fit <- function(course) {
   why <- course$fails
   inform("cold", c("i" = "From the fit that is the {.arg reference}, {why}: the target is fitted without it."))
   sampler <- without_fit(course$sampler)
@@ -63,9 +65,10 @@ begun_again <- function(course) {
   new_course(sampler, course$path, course$plan, course$records, passes, probes_of(course))
 }
 
+# The record of a candidate's run, with the reason for it.
 run_candidate <- function(course, candidate) {
   sampler <- course$sampler
-  # by the particles of the fit, also where the run has fewer
+  # the default depends on the number of particles of the fit, also where the run has fewer
   if (is.null(sampler$tuner$n_subsample)) sampler$tuner$n_subsample <- default_subsample(sampler$n_particles)
   of_run <- c("reference", "kernel", "n_particles")
   sampler[of_run] <- candidate[of_run]
@@ -79,13 +82,13 @@ run_candidate <- function(course, candidate) {
   record
 }
 
-# The course after a run. Candidates that the best before has led to are out of date where another has taken its place;
-# the first ones all compete until one of them leaves nothing to gain.
-judged <- function(course, record) {
+# The course after a run. If the best record is replaced, candidates that followed from the old one are dropped. The
+# first candidates are all run, until one of them leaves nothing to gain.
+after_run <- function(course, record) {
   before <- course$best
-  is_better <- takes_over(record, before)
+  is_better <- replaces_best(record, before)
   course$records <- c(course$records, list(record))
-  # of the first ones only the winner is used
+  # of the first candidates only the best counts as used
   course$used <- c(course$used & !(is_better && record$reason == "first"), is_better)
   if (is_better) course$best <- record
   is_decided <- ends_race(record, is_better, course$sampler)
@@ -97,15 +100,15 @@ judged <- function(course, record) {
   if (length(course$candidates) > 0) course else with_next(course, record, before, is_better)
 }
 
-# The course after a pass: the islands from the best, and what speaks against them. They are the best then, unless
-# those of the pass before are.
+# The course after a pass, that is, after running islands from the best reference and their diagnostics. These islands
+# become the best record, unless those of the previous pass remain better.
 with_islands <- function(course, islands) {
   sampler <- sampler_of_best(course)
   path <- final_path(course$best, course$plan)
-  # for the default precision alone not without end
+  # without a requested precision the number of particles grows only up to the default
   islands$grows <- islands$grows && (length(islands$asked) > 0 || sampler$n_particles < default_particles)
   last <- course$result
-  announce_islands(sampler, islands$islands, course$best$runs, "{n} island{?s}", longest_untold)
+  announce_islands(sampler, islands$islands, course$best$runs, "{n} island{?s}", unannounced_seconds)
   if (!is.null(last)) {
     course$passes <- c(course$passes, list(unused(last$row)))
     course["result"] <- list(NULL)
@@ -120,7 +123,7 @@ with_islands <- function(course, islands) {
   if (!is.null(last)) course$estimate <- last$estimate
   result <- conclude(sampler, final, course)
   record <- record_of_islands(result, course$best)
-  is_better <- is.null(last) || takes_over(record, last$record)
+  is_better <- is.null(last) || replaces_best(record, last$record)
   if (is_better) {
     course$result <- c(result, list(record = record))
   } else {
@@ -133,7 +136,7 @@ with_islands <- function(course, islands) {
   with_further(course, islands, may_fit = is_better, may_lengthen = is_better || record$reason != "longer")
 }
 
-# A course without the particles of its runs, and all that there is of each of these.
+# The course without the particles of its runs and their weights, coordinates and gradients.
 forget_draws <- function(course) {
   of_run <- function(record) record[setdiff(names(record), c("particles", "log_weights", "all", of_draws))]
   course$records <- lapply(course$records, of_run)

@@ -1,27 +1,26 @@
-# Angles: variables with two bounds at which the density is the same, so that one bound is beside the other.
-# A mode next to a bound then goes on at the other, and is two modes on the scale on which particles move, or
-# many where there are several angles. So the target's variables are turned: the sampler moves them between
-# bounds on the far side of the circle. The turned target has the same density at the same x, and the same
-# evidence; see src/map_bounds.c. Angles of which mainly a sum is known are moved together.
+# Angles: variables with two bounds at which the density has the same value, so that the bounds are one point of a
+# circle. A mode next to a bound continues at the other bound. On the logit scale it is two modes, or many for several
+# angles. So angles are rotated, with the cut on the far side of the circle from the mode; the density as a function of
+# x, and so the evidence, stays the same: see src/map_bounds.c. Angles of which mainly a sum is known are sampled by the
+# sum. Called by scouted() in loop_scout.R.
 
-# Logits of two places that are as good as a bound, and the relative difference of densities at two
-# such that is rounding: a density that changes by a thousand over the width has changed by 1e-10
-# there.
+# Logits of two places that count as a bound.
 ends_of_scale <- c(25, 30)
+# Largest relative difference of densities there that counts as rounding: a log density that changes by a thousand over
+# the width has changed by 1e-10 there.
 same_at_ends <- 1e-8
-# Draws of a mode that tell where an angle is, to a tenth of its spread.
+# Draws of a mode that determine the mean of an angle to a tenth of its spread.
 n_turning_draws <- 64
-# Length of the mean direction of an angle, below which it has none: that of a uniform one is 0.1
-# by chance.
+# Least length of the mean direction vector of an angle that has a direction: for a uniform angle it is 0.1 by chance.
 least_direction <- 0.2
 
-# As of find_scale_of_bounded(), with `turn`: by which part of its width each variable is to be turned; and `sums`, of
-# angles that are moved together: a column each, as src/map_bounds.c has them.
+# The result of find_scale_of_bounded() for angles. Its scale has `turn`, by which part of its width each variable is
+# rotated, and `sums`, the changes of angles into sums, a column each in the form of src/map_bounds.c.
 find_turn <- function(sampler) {
   variables <- which(may_be_logits(sampler$target))
   find_scale_of_bounded(sampler, "angles", angles_key, variables, function(evaluate) {
     points <- scattered_starts(sampler$target$dim, rules$n_starts)
-    # of most variables few points tell that they are none
+    # for most variables a few points show that they are no angles
     few <- points[seq_len(few_scale_points), , drop = FALSE]
     angles <- which_angles(evaluate, few, variables, least = 0)
     if (length(angles) > 0) angles <- which_angles(evaluate, points, angles)
@@ -29,12 +28,12 @@ find_turn <- function(sampler) {
   })
 }
 
-# Those of these variables along which, from each of some points where that is known, the density ends on both sides
-# with the same value, which it has already before the end, and is not all the same between, as that of a variable is
-# about which the target says nothing. It has to be known from more than `least` of the points.
+# The angles among these variables. Along an angle the density takes the same value near both bounds, already before the
+# ends, from all points at which it is finite there; and it is not constant in between, as along a variable that the
+# target does not depend on. It must be finite for more than `least` of the points.
 which_angles <- function(evaluate, points, variables, least = nrow(points) / 2) {
   n <- nrow(points)
-  # on the scale of the variable, but for a constant
+  # the log density on the scale of the variable, up to a constant
   at <- function(u) {
     moved <- moved_to(points, variables, u)
     matrix(evaluate(moved, gradient = FALSE)$log_density, n) - stats::dlogis(u, log = TRUE)
@@ -48,7 +47,7 @@ which_angles <- function(evaluate, points, variables, least = nrow(points) / 2) 
   variables[goes_on & differs(at(1))]
 }
 
-# The points once for each variable, with this in the place of it.
+# Copies of the points for each of the variables, which is set to `value` there.
 moved_to <- function(points, variables, value) {
   n <- nrow(points)
   x <- points[rep(seq_len(n), length(variables)), , drop = FALSE]
@@ -56,8 +55,8 @@ moved_to <- function(points, variables, value) {
   x
 }
 
-# The scale of the angles, by draws from the normals of the scout; NULL where it is right as it is. Angles whose mean is
-# nearer to the bounds than to the middle are turned so that it is in the middle.
+# The scale of the angles, by draws from the scout's normal distributions; NULL for no change. Angles whose mean is
+# nearer to the bounds than to the middle are rotated so that it is in the middle.
 scale_of_angles <- function(evaluate, sampler, angles) {
   scout <- sampler$scout
   draws <- lapply(scout$normals, function(reference) {
@@ -82,14 +81,14 @@ scale_of_angles <- function(evaluate, sampler, angles) {
     sums <- vapply(rev(changes), function(change) c(angles[c(change$to, change$of)], -change$times), numeric(3))
     turn <- numeric(sampler$target$dim)
     turn[angles] <- ifelse(is_beside, (place - 1 / 2) %% 1, 0)
-    # those of a program are its logits, and are known as angles by their turns
+    # angles of a Stan program have no bounds here: a full turn marks them as angles
     is_whole <- turn == 0 & seq_along(turn) %in% sums[1:2, ] & !has_two_bounds(sampler$target)
     c(list(turn = replace(turn, is_whole, 1)), if (length(changes) > 0) list(sums = sums))
   }
 }
 
-# The mean square of the gradient by the angles, as parts of their widths, at draws from normals of these weights; of
-# points where it is a number.
+# The mean outer product of the gradient with respect to the angles, in units of their widths, over draws from normal
+# distributions with these weights. Points with a gradient that is not finite are left out.
 moments_of_slopes <- function(evaluate, draws, part, weights, angles) {
   moments <- Map(function(u, p, weight) {
     slope <- evaluate(u, gradient = TRUE)$gradient[, angles, drop = FALSE]
@@ -100,11 +99,11 @@ moments_of_slopes <- function(evaluate, draws, part, weights, angles) {
   Reduce(`+`, moments)
 }
 
-# Changes of angles into others that are less dependent: a list of (to, of, times), of which each adds so many times one
-# angle to another. Of angles of which mainly the sum is known this is one, with which goes all that they depend on each
-# other. All points on the circles are reached once, since the multiples are integers. The covariance V of the angles is
-# taken to be the inverse of these mean squares and of what a uniform distribution has; the algorithm of Lenstra,
-# Lenstra and Lovasz (1982) makes short vectors of a lattice with these products.
+# Changes of angles into less dependent ones: a list of (to, of, times), each of which adds the angle `of`, times an
+# integer, to the angle `to`. Since the multiples are integers, the change is one to one on the circles. If mainly the
+# sum of angles is known, the sum replaces one of them. The covariance V of the angles is taken to be the inverse of
+# `square`, the mean outer product of gradients, plus the precision 12 of a uniform distribution. The changes are those
+# of the lattice reduction by Lenstra, Lenstra and Lovasz (1982) with the inner products V.
 changes_of_angles <- function(square) {
   n <- nrow(square)
   V <- solve(square + diag(12, n))
@@ -115,7 +114,7 @@ changes_of_angles <- function(square) {
     for (j in (i - 1):1) {
       L <- t(chol(V[order, order]))
       ratio <- L[i, j] / L[j, j]
-      if (abs(ratio) > 0.51) { # at a half rounding would decide
+      if (abs(ratio) > 0.51) { # above a half, where rounding errors would decide
         times <- -round(ratio)
         M <- replace(diag(n), cbind(order[i], order[j]), times)
         V <- M %*% V %*% t(M)

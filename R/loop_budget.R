@@ -1,17 +1,17 @@
-# The budget: how many evaluations of the target a call of smc() may take (`max_evals`).
-# The cost of islands is known in advance, and is set aside. The cost of a run that tunes is
-# predicted from the last one.
+# The budget of a call: the number of evaluations of the target, `max_evals`. The cost of the islands is known in
+# advance and set aside. The cost of an adapting run is predicted from the best one. The loop asks affords() before each
+# step.
 
-# A limit that pays for no fit is refused before the target is asked.
+# An error for a limit that is too small for any fit, before the target is evaluated.
 check_max_evals <- function(sampler, path, plan) {
   least <- least_evaluations(sampler, path, plan)
   if (plan$max_evals < least) {
     given <- count(plan$max_evals)
     takes <- if (needs_adapting(sampler$kernel, path)) {
-      "A first run and one island of {sampler$n_particles} particles take as many evaluations of the
-        target at the least, and most fits several times as many."
+      "A first run and one island of {sampler$n_particles} particles take at least this number of evaluations of the
+        target; most fits take several times as many."
     } else {
-      "One island of {sampler$n_particles} particles takes as many evaluations of the target."
+      "One island of {sampler$n_particles} particles takes this number of evaluations of the target."
     }
     abort(c(
       "{.arg max_evals} must be at least {count(ceiling(least))}, not {given}.",
@@ -21,9 +21,9 @@ check_max_evals <- function(sampler, path, plan) {
   }
 }
 
-# No fit takes less: the first points of the scout, the smallest run that may be the first, without
-# the searches of its tuner, and one island along the same path. A path with fewer steps is found only
-# where much more is left than such an island takes.
+# A lower bound of the cost of a fit: the first points of the scout, the smallest possible first run without the
+# searches of its tuner, and one island along the same path. A path with fewer steps is found only where much more is
+# affordable.
 least_evaluations <- function(sampler, path, plan) {
   island <- function(n_steps) islands_evaluations(1, sampler, n_steps, plan)
   if (!needs_adapting(sampler$kernel, path)) {
@@ -54,7 +54,7 @@ warn_of_omissions <- function(fit) {
 
 limit_of <- function(fit) if (isTRUE(is.finite(fit$max_seconds))) "max_seconds" else "max_evals"
 
-# What the limit has left out, in words for a person, named by the part of a fit.
+# An environment for what the limit has left out: `what`, in words, named by the parts of a fit.
 new_omissions <- function() list2env(list(what = character()), parent = emptyenv())
 
 leave_out <- function(sampler, part, words) sampler$omissions$what[[part]] <- words
@@ -62,29 +62,30 @@ leave_out <- function(sampler, part, words) sampler$omissions$what[[part]] <- wo
 # A path has at least one temperature between reference and target.
 least_steps <- 2
 
-# Fewer say nothing of tails.
+# Least number of particles that is chosen automatically: fewer do not show tails.
 fewest_particles <- 32
-# The error of fewer islands looks small by chance, and a search for a precision would end there.
+# Least number of islands in a search for a precision: the estimated error of fewer may be small by chance, and would
+# end the search.
 fewest_islands <- 8
-# Particles with which such a search begins.
+# Largest number of particles at the start of such a search.
 first_particles <- 128
 
-# So many particles in a search for a precision or for independent draws: those that the fewest islands have are as many
-# draws as are asked for.
+# The number of particles at the start of a search for a precision or for independent draws (NULL for none): enough that
+# the fewest islands have as many particles together as draws are wanted.
 particles_for <- function(draws) {
   n <- if (is.null(draws)) Inf else check_count(draws, "draws") / fewest_islands
   min(first_particles, max(fewest_particles, 2^ceiling(log2(n))))
 }
 
-# So many particles, where the number is left to us, that a limit pays for a fit with all of its parts: for as much
-# adaptation as islands along the path of a first candidate take, which are most of a fit.
+# The number of particles, where it is chosen automatically, for which the limit pays for a complete fit. Adaptation is
+# assumed to cost as much as the islands along the path of a first candidate.
 particles_within <- function(max_evals, n_particles, islands) {
   afforded <- floor(max_evals / (2 * islands * (rules$race_steps + 2)))
   min(n_particles, max(fewest_particles, afforded))
 }
 
-# The cost so far: the surrogate of an integral over random effects, the scout, all runs, what fits have asked for, and
-# the islands of earlier passes.
+# Evaluations so far: those of the surrogate for an integral over random effects, of the scout, of all adapting runs, of
+# fits of references, and of the islands of all passes.
 evaluations_spent <- function(course) {
   of_runs <- vapply(course$records, function(record) record$runs$n_target_evals, 0)
   of_passes <- vapply(c(course$passes, list(course$result$row)), function(row) sum(row$n_target_evals), 0)
@@ -92,33 +93,31 @@ evaluations_spent <- function(course) {
   sum(at_first, of_runs, of_passes, probes_of(course)[["n_target_evals"]])
 }
 
-# Of fits that ask for the density beside the draws.
+# Evaluations at further points by fits of references.
 probes_of <- function(course) {
   before <- if (is.null(course$probes)) no_counts else course$probes
   if (is.null(course$density)) before else before + course$density("count")
 }
 
-# The most that n islands cost along a path of so many steps, with the bridge, the diagnostics and the integral over
-# random effects at the fewest draws. With a precision the
-# bridge is made again whenever islands have been added: two bridges are set aside for each island, and no island is
-# added beyond that.
+# The largest cost of n islands along a path of `n_steps` steps, with the bridge, the diagnostics and the integral over
+# random effects at the fewest draws. In a search for a precision the bridge is computed again after each addition of
+# islands: two bridges are set aside for each island, and no island is added beyond that.
 islands_evaluations <- function(n, sampler, n_steps, plan, course = NULL) {
   runs <- n * sampler$n_particles * (1 + n_moves(sampler) * n_steps)
   bridge <- n * sampler$n_particles * (1 + plan$seeks)
-  # each may need the sampled density, too
+  # each ratio may also need an evaluation of the sampled density
   ratios <- if (is_corrected(sampler$target$effects)) 2 * few_ratios else 0
-  runs + bridge + most_asked(sampler, runs, course) + ratios
+  runs + bridge + most_diagnostic_evals(sampler, runs, course) + ratios
 }
 
-# What a run that tunes may take, with so many steps: in proportion to the best one's.
+# The predicted cost of an adapting run with `n_steps` steps, in proportion to that of the best one.
 run_evaluations <- function(course, n_steps, n_particles = course$sampler$n_particles) {
   best <- course$best
   per_step <- if (is.null(best)) 1 else best$runs$n_target_evals / best$runs$n_particles / nrow(best$steps)
   rules$dearer_run * n_particles * per_step * n_steps
 }
 
-# Whether what is to be done, of this cost or a run with so many steps, leaves enough for the islands. Where it does not
-# it is among what was left out.
+# Whether a part of the fit with this cost leaves enough for the islands; if not, it is recorded as left out.
 affords <- function(course, part, cost = run_evaluations(course, n_steps), n_steps = steps_of_best(course)) {
   is_afforded <- is.infinite(course$plan$max_evals) || cost <= left_beside_islands(course, n_steps)
   if (!is_afforded) leave_out(course$sampler, part, parts_left_out[[part]])
@@ -130,19 +129,19 @@ parts_left_out <- c(
   islands = "further passes", longer = "longer passes", larger = "larger islands"
 )
 
-# Evaluations that are left when those of all islands are set aside.
+# Evaluations that are left after those of the islands are set aside.
 left_beside_islands <- function(course, n_steps) {
   plan <- course$plan
   plan$max_evals - evaluations_spent(course) -
     islands_evaluations(plan$n_islands, course$sampler, n_steps, plan, course)
 }
 
-# Before there is one, those of a first run from a fitted reference.
+# The number of steps of the best record; before there is one, that of a first run from a fitted reference.
 steps_of_best <- function(course) {
   if (is.null(course$best)) rules$race_steps else nrow(course$best$steps)
 }
 
-# The target's density for as many evaluations as leave enough for a run and the islands; NULL for none.
+# The target's density, limited to the evaluations that are not needed for a run and the islands; NULL for none.
 affordable_density <- function(course) {
   most <- rules$most_probe_evals
   if (is.finite(course$plan$max_evals)) {
@@ -152,7 +151,7 @@ affordable_density <- function(course) {
   if (!is.null(course$density) && most > 0) limited_density(course$density, most)
 }
 
-# As many of the islands asked for as there are evaluations left.
+# The settings of the islands, with their numbers reduced to what the limit allows; an error if it allows none.
 affordable_islands <- function(islands, sampler, path, course, plan) {
   if (is.infinite(plan$max_evals)) {
     return(islands)

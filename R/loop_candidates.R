@@ -1,10 +1,13 @@
-# Candidates: what may be run next, why, and what that would cost.
+# Candidates: references that may be run next, each with the reason and the predicted cost. Called by the loop in
+# loop.R.
 
-# A list of the `reference`; the `reason` why it is tried: it is one of the "first", to be run in "full" since a small
-# run does not tell enough, that of another "fit", fitted to the best in a "round", or to the draws of the "islands",
-# runs "longer" than these, or is "larger", with more particles; its `label`, to be read; the `rung` by which it was
-# fitted, NULL for none; whether it is_fitted, or the one that the user gave; `kernel`, `path` and `n_particles`; and the
-# evaluations that it may `cost`, from so many `n_steps`.
+# A candidate, a list:
+# * `reference`; `label`: its name in tables; `rung`: of learn_rungs.R, by which it was fitted, NULL for none;
+# * `is_fitted`: FALSE for the reference that the user gave;
+# * `reason`: "first" for a small first run, "full" for a run along the whole path, "fit" for the reference of another
+#   fit, "round" for one fitted to the best record, "islands" for one fitted to islands, "longer" for the same reference
+#   with more steps, and "larger" for the same with more particles;
+# * `kernel`, `path`, `n_particles`; `cost`: predicted evaluations, for `n_steps` steps.
 new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, rung = NULL,
                           path = NULL, n_particles = course$sampler$n_particles) {
   kernel <- kernel_for(course, reference, is_fitted, reason)
@@ -16,10 +19,10 @@ new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, ru
   )
 }
 
-# The kernel of a run, where that is left to us. From the reference that was given the way may be long: KLMC keeps its
-# direction, and its weights correct steps that would be rejected. From one that fits the target HMC, whose weights are
-# those of the path alone; and at edges, and where the draws of KLMC are worth little. Where gradients are differences, a
-# move without one costs a part of the calls; but in many variables it leads nowhere.
+# The kernel of a run, where it is chosen automatically. From the user's reference, which may be far away, KLMC: it
+# keeps its direction, and its weights correct steps that would be rejected. From a fitted reference HMC, whose weights
+# do not depend on the moves; also for truncated targets, and for longer runs after KLMC draws of small effective sample
+# size. Where gradients are finite differences, in few variables, pCN, which needs no gradients.
 kernel_for <- function(course, reference, is_fitted, reason) {
   sampler <- course$sampler
   if (!isTRUE(sampler$chooses_kernel)) {
@@ -34,14 +37,14 @@ kernel_for <- function(course, reference, is_fitted, reason) {
   if (suits) kernel_hmc() else sampler$kernel
 }
 
-# Variables in which such a walk still gets somewhere.
+# Largest number of variables for this choice of pCN, which moves slowly in many variables.
 largest_pcn <- 10
 
-# Whether the scout has found that gradients are differences: it has a place to check them, and nothing to check.
+# Whether gradients are finite differences, by the scout: it then has a place for a check, but no gradient to check.
 has_differences <- function(scout) !is.null(scout$gradient_place) && is.na(scout$gradient)
 
-# The path of a first run. Where weights do not depend on the moves, from a reference that fits, each step goes as far
-# as the weights allow: that is one step from the target itself. Else a few steps do.
+# The path of a first run. From a fitted reference with an adjusted kernel, temperatures are found by the effective
+# sample size: a single step if the reference is the target. Otherwise it has `race_steps` steps at most.
 short_path <- function(path, kernel, is_fitted) {
   if (is.null(path$adaptive_ess)) {
     most <- length(path$lambda)
@@ -53,15 +56,14 @@ short_path <- function(path, kernel, is_fitted) {
   path
 }
 
-# As many particles as the tuner asks for.
+# The number of particles of a first run: at least those that the tuner uses.
 n_of_race <- function(sampler) min(sampler$n_particles, max(rules$race_particles, sampler$tuner$n_subsample))
 
-# the first ones ----------------------------------------------------------------
+# first candidates --------------------------------------------------------------
 
-# A small run from each reference that there is, in the order of preference: what fits the draws that the
-# target has, what covers all basins, what is right around the best of them by its gradients, what
-# fits this basin, and the reference that is given, unless it is the default and too far. Where that is alone it is run
-# in full.
+# A small run from each available reference, in the order of preference: that fitted to given draws, the mixture that
+# covers all basins, the form fitted to gradients around the best basin, the normal distribution of this basin, and the
+# user's reference, unless it is the default and too far away. The user's reference alone is run along the full path.
 first_candidates <- function(course) {
   sampler <- course$sampler
   if (!is.null(course$given_fit)) {
@@ -72,15 +74,15 @@ first_candidates <- function(course) {
   given <- if (length(found) == 0 || !is_too_far(course$scout) || !has_default_reference(sampler)) given
   references <- without_null(if (is_of_draws(given)) c(list(draws = given), found) else c(found, list(given = given)))
   if (identical(names(references), "given")) {
-    return(list(in_full(course)))
+    return(list(full_candidate(course)))
   }
   Map(function(reference, label) {
     new_candidate(course, reference, "first", label, label != "given", n_particles = n_of_race(sampler))
   }, references, names(references))
 }
 
-# Whether the standard normal distribution is so far from the target, by the ELBO of the best basin over its own, that
-# not one of the particles is worth anything after a step of a small run.
+# Whether the standard normal distribution is so far from the target that no particle keeps a weight after one step of a
+# small run, by the difference between the ELBO of the best basin and its own.
 is_too_far <- function(scout) {
   isTRUE(max(scout$basins$elbo, -Inf) - scout$standard_elbo > rules$race_steps * log(rules$race_particles))
 }
@@ -89,8 +91,8 @@ affords_candidate <- function(course, candidate) {
   affords(course, candidate$reason, candidate$cost, candidate$n_steps)
 }
 
-# A small run from the reference of another fit, along the same path, if the kernel is the same; or, where this does not
-# lead to the target, one that finds and tunes a path of its own, if that is not too long.
+# A small run from the reference of another fit, along the path of that fit if the kernel is the same. Where that path
+# is unknown or has failed, a new one is found and tuned, with `race_steps` steps at most.
 from_fit <- function(course) {
   candidate <- new_candidate(course, course$sampler$reference, "fit", "fit", n_particles = n_of_race(course$sampler))
   before <- course$given_fit
@@ -102,26 +104,26 @@ from_fit <- function(course) {
   candidate
 }
 
-# Whether a round from there is worth its cost: whether the barrier would fall enough if it became that of the fit
-# again, and a single step is not all that there is.
+# Whether a round may lower the barrier enough: if the barrier of the given fit is much lower, and more than one step is
+# needed.
 is_farther <- function(record, before) {
   barrier <- record$runs$barrier
   barrier * rules$steps_per_barrier > 1 && rules$lower_barrier * barrier > before$barrier
 }
 
-# Along the path as it was given: from the user's reference, or that of a record.
-in_full <- function(course, record = NULL) {
+# A run along the given path, from the user's reference or that of a record.
+full_candidate <- function(course, record = NULL) {
   reference <- if (is.null(record)) course$sampler$reference else record$reference
   is_fitted <- if (is.null(record)) is_of_draws(reference) else record$is_fitted
   label <- if (is.null(record)) "given" else record$runs$label
   new_candidate(course, reference, "full", label, is_fitted, path = course$path)
 }
 
-# what follows a run ------------------------------------------------------------
+# candidates after a run --------------------------------------------------------
 
-# The course with the candidate that follows the last one, a record that was judged better than the best before or not.
-# Of the first ones the winner is run again in full where it is the user's, or rests on a single genealogy. Then come
-# rounds, at least and at most as many as planned, as long as they help.
+# The course with the candidate that follows the last run. `before` is the best record before it, and `is_better` says
+# whether it was replaced. The best first candidate is run again along the full path if it is the user's reference, or
+# its draws have a single ancestor. Then rounds follow as long as they help, within the planned numbers.
 with_next <- function(course, record, before, is_better) {
   best <- course$best
   if (is.null(best) && record$reason == "full") {
@@ -139,12 +141,12 @@ with_next <- function(course, record, before, is_better) {
   }
   if (record$reason == "first" && (is.null(best) || !best$is_fitted || is_one_genealogy(best))) {
     course["best"] <- list(NULL)
-    course$candidates <- list(in_full(course, best))
+    course$candidates <- list(full_candidate(course, best))
     return(course)
   }
   if (record$reason == "first") {
     tell_poor_draws(course)
-    course$candidates <- without_null(list(of_both(course)))
+    course$candidates <- without_null(list(combined_candidate(course)))
     if (length(course$candidates) > 0) return(course)
   }
   is_round <- record$reason == "round"
@@ -152,7 +154,8 @@ with_next <- function(course, record, before, is_better) {
   if (!is_better && is_round) course$allowed <- if (!is.null(record$rung)) below(record$rung, course$allowed)
   if (is_better && record$reason %in% c("islands", "larger")) course$allowed <- names(rungs)
   goes_on <- switch(record$reason,
-    round = course$n_rounds < course$plan$rounds[1] || is_worth_another(record, before, is_better, allowed_now(course)),
+    round = course$n_rounds < course$plan$rounds[1] ||
+      needs_another_round(record, before, is_better, allowed_now(course)),
     islands = ,
     larger = is_better,
     longer = FALSE,
@@ -166,9 +169,9 @@ with_next <- function(course, record, before, is_better) {
   course
 }
 
-# A mixture of the best of the first and of one that lost, whose draws are elsewhere with a part of the evidence that
-# matters: each has missed what the other has found. NULL for none, and where a mixture has been run already.
-of_both <- function(course) {
+# A candidate with a mixture of the best first run and another first run, if that has found a relevant part of the
+# evidence elsewhere. NULL where there is none, or a mixture has been run already.
+combined_candidate <- function(course) {
   best <- course$best
   lost <- Filter(function(record) record$reason == "first" && !is_dead(record), course$records)
   has_mixture <- any(vapply(lost, function(record) is_mixture(record$reference), NA))
@@ -185,8 +188,8 @@ of_both <- function(course) {
   }
 }
 
-# The normal distribution of the draws of a record that are out of reach of another one, with the logarithm of their
-# evidence; NULL where they are too few.
+# The normal distribution of a record's draws that are far from the normal distribution `here`, with the logarithm of
+# their evidence as `elbo`; NULL where they are too few.
 normal_elsewhere <- function(record, here) {
   weighty <- weighty_rows(record$log_weights)
   x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
@@ -195,20 +198,20 @@ normal_elsewhere <- function(record, here) {
   if (!is.null(normal)) c(normal, list(elbo = record$runs$log_z + log(sum(w))))
 }
 
-# Draws that were given may be those of another model, or of some of the modes.
+# Tells the user where given draws led to less evidence than another reference.
 tell_poor_draws <- function(course) {
   of_draws <- Filter(function(record) is_of_draws(record$reference), course$records)
   is_poor <- function(record) is_dead(record) || is_higher(course$best, record, rules$fall)
   if (any(vapply(of_draws, is_poor, NA))) {
     inform_once("draws", c(
-      "i" = "From the draws that are the {.arg reference} less evidence was found than from elsewhere: are they of this
+      "i" = "The run from the draws in {.arg reference} found less evidence than another run: are they of this
         model, on its scale, and of all its modes?"
     ))
   }
 }
 
-# A reference that is fitted to the best, or the same again, with temperatures spread anew. Where none can be fitted the
-# number of steps is kept.
+# A candidate with a reference fitted to the best record, and temperatures spread by its barrier. If none can be fitted,
+# the same reference is run again with at least as many steps.
 next_round <- function(course) {
   best <- course$best
   plan <- course$plan
@@ -217,7 +220,7 @@ next_round <- function(course) {
   reference <- if (is.null(proposal)) best$reference else proposal$reference
   if (is.null(path$adaptive_ess)) {
     least <- if (plan$whiten && is.null(proposal)) nrow(best$steps) else least_steps
-    # where the reference is the target there is no way, and the barrier is the kernel's alone
+    # one step where the reference is the target: the barrier is then due to the kernel alone
     n_steps <- if (is_exact_reference(reference)) 1
     path$lambda <- barrier_schedule(best$steps, n_steps, plan$max_steps, least)[-1]
   }
@@ -226,15 +229,15 @@ next_round <- function(course) {
   new_candidate(course, reference, "round", label, is_fitted, proposal$rung, path)
 }
 
-# As propose(), with the randomness of this place in the course.
+# As propose(), with a seed that depends on the number of runs so far.
 propose_next <- function(course, record, allowed) {
   density <- affordable_density(course)
   seed <- seed_of_run(course$sampler$seed, fit_key - length(course$records))
   with_seed(seed, propose(with_differences(record, density), allowed, density))
 }
 
-# A record of a kernel that asks for no gradients with those at its particles, where there are no more of these than
-# fits take. density: of affordable_density().
+# For a record of a kernel without gradients: the record with the gradients at its particles, if these are not more than
+# the points that a fit uses. density: of affordable_density().
 with_differences <- function(record, density) {
   is_known <- !is.null(record$gradients) || !is.null(record$target_gradients)
   x <- unconstrained_particles(record)
@@ -246,9 +249,9 @@ with_differences <- function(record, density) {
   record
 }
 
-# A shape that was found stays, and so do several basins, of which a normal distribution might
-# leave some behind. From where the user started, the first particles are too far off to show what
-# depends on what.
+# The rungs that are allowed for the next reference. After a reference with maps or a mixture only shapes are, since a
+# normal distribution may lose what they describe. After the user's reference shapes are not allowed: the first
+# particles are too far from the target to show dependence between variables.
 allowed_now <- function(course) {
   reference <- course$best$reference
   if (!course$best$is_fitted) {
@@ -260,11 +263,11 @@ allowed_now <- function(course) {
   }
 }
 
-# what follows islands ----------------------------------------------------------
+# candidates after islands ------------------------------------------------------
 
-# The course with the candidates that the draws of the islands, the best, and their diagnostics ask for: a better
-# reference, and the same one with more particles, where these may still grow, or else with more steps. All are left out
-# where the call does not adapt, or after too many passes. Islands from another fit have to pass all diagnostics.
+# The course with the candidates that follow from the islands and their diagnostics: a better reference, and the same
+# one with more particles, where their number may still grow, or else with more steps. There are none where the call
+# does not adapt, or after too many passes. Islands from a given fit must pass all diagnostics, or the course fails.
 with_further <- function(course, islands, may_fit, may_lengthen) {
   plan <- course$plan
   if (!plan$whiten || plan$rounds[2] == 0 || length(course$passes) >= rules$most_further_passes) {
@@ -275,14 +278,14 @@ with_further <- function(course, islands, may_fit, may_lengthen) {
     course$fails <- sprintf("diagnostics fail (%s)", toString(failed))
     return(course)
   }
-  record <- remedied(course$best, course$result)
+  record <- with_remedies(course$best, course$result)
   if (isTRUE(record$has_edges) && isTRUE(course$sampler$chooses_kernel)) {
-    course$sampler$kernel <- kernel_hmc() # which rejects what would cross an edge
+    course$sampler$kernel <- kernel_hmc() # rejects moves across an edge
   }
   grows <- islands$grows && misses_precision(course, islands)
   if (grows) course <- with_larger_islands(course)
   fitted <- if (may_fit) fitted_to_islands(course, record)
-  # a better reference comes first, which costs less
+  # a better reference is tried before more particles, since it costs less
   if (islands$grows && !grows && is.null(fitted) && is_too_small(course)) {
     grows <- TRUE
     course <- with_larger_islands(course)
@@ -294,10 +297,10 @@ with_further <- function(course, islands, may_fit, may_lengthen) {
   course
 }
 
-# A reference of another shape, or after the first pass of the same one, which the particles of a single round have
-# shown only roughly; or, where a diagnostic has failed, the best that can be fitted. There is no more to learn where
-# the reference is the target, or that of another fit, where the bridge is sure of its estimate, or after a pass in
-# which this has not risen. NULL for none.
+# A candidate with a reference fitted to the islands: of another shape or, after the first pass, of the same shape,
+# which a single round determines only roughly; or of any form that can be fitted, where a diagnostic has failed. NULL
+# for a given fit's reference, after a settled number of passes without a rise of the estimate, and where all
+# diagnostics pass and the reference is exact or the error of the bridge is small.
 fitted_to_islands <- function(course, record) {
   result <- course$result
   estimate <- result$estimate
@@ -320,20 +323,19 @@ fitted_to_islands <- function(course, record) {
   if (!is.null(proposal)) new_candidate(course, proposal$reference, "islands", proposal$rung, rung = proposal$rung)
 }
 
-# The same reference with more steps, where a diagnostic has failed and nothing better can be fitted to the draws.
-# Then one longer pass is enough, if it agrees with the one before, but where `ancestor_ess` fails still. NULL for
-# none.
+# A candidate with the same reference and more steps, where a diagnostic has failed. One longer pass is enough, if it
+# agrees with the one before and `ancestor_ess` passes. NULL for none.
 lengthened <- function(course) {
   best <- course$best
   diagnostics <- course$result$diagnostics
-  # an integral that is infinite stays so
+  # more steps do not make a posterior proper
   may_be_cured <- setdiff(names_of_failed(diagnostics), "proper")
   agrees <- best$reason == "longer" && !any(has_failed(diagnostics, c("passes", "ancestor_ess")))
   n_steps <- min(rules$longer * nrow(best$steps), course$plan$max_steps)
   if (length(may_be_cured) > 0 && !agrees && n_steps > nrow(best$steps)) repeated(course, "longer", n_steps)
 }
 
-# The same reference, with so many steps.
+# A candidate with the same reference and this number of steps.
 repeated <- function(course, reason, n_steps) {
   best <- course$best
   path <- course$path
@@ -347,14 +349,13 @@ with_larger_islands <- function(course) {
   course
 }
 
-# Whether more islands would be needed for the precision than there may be.
+# Whether the requested precision needs more islands than have been run.
 misses_precision <- function(course, islands) {
   final <- course$result$final
   n_needed(final, nrow(final$islands), islands) > nrow(final$islands)
 }
 
-# Whether diagnostics fail of fewer particles than islands of a given number have. That passes differ says nothing of
-# the last.
+# Whether a diagnostic other than `passes` fails, with fewer particles than the default.
 is_too_small <- function(course) {
   length(setdiff(names_of_failed(course$result$diagnostics), "passes")) > 0 &&
     course$sampler$n_particles < default_particles

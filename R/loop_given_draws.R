@@ -1,11 +1,11 @@
-# Draws of any program, as the start of a path.
+# Draws of another program as the `reference`: a reference is fitted to them. Called by new_sampler().
 
-# The reference that is fitted to draws of the variables, as to those of a run.
+# The reference fitted to draws of the variables, a matrix with named columns.
 reference_of_draws <- function(target, draws) {
   if (is.null(draws)) {
     abort(c(
       "{.arg reference} is {.val draws}, but the target has no draws.",
-      "i" = "Those of Stan's fits have, where all parameters were kept. Others are given themselves, as a matrix."
+      "i" = "Targets of Stan's fits have draws, if all parameters were kept. Otherwise give the draws as a matrix."
     ))
   }
   draws <- unconstrained_draws(target, draws)
@@ -16,9 +16,9 @@ reference_of_draws <- function(target, draws) {
   why <- c(
     "x" = if (n_lost > 0) {
       "{n_lost} of {draws$n} draws {cli::qty(n_lost)}{?has/have} values that are missing or
-        that the parameters cannot have: beyond a bound, say, or beside it where digits were cut off."
+        that the parameters cannot have, such as values beyond a bound, or on it after rounding."
     },
-    "x" = if (!is.null(reason)) "The first time: {reason}"
+    "x" = if (!is.null(reason)) "The first of them: {reason}"
   )
   if (n == 0) {
     abort(c("None of the draws has values that the parameters can have.", why))
@@ -27,12 +27,12 @@ reference_of_draws <- function(target, draws) {
   if (is.null(fitted)) {
     abort(c("{n} draw{?s} {?is/are} too few for a reference in {target$dim} dimension{?s}.", why))
   }
-  if (n_lost > 0) inform_once("draws", c("{.arg reference} is without some draws.", why))
+  if (n_lost > 0) inform_once("draws", c("Some draws in {.arg reference} are not used.", why))
   fitted$reference$fitted_to <- "draws"
   fitted$reference
 }
 
-# As of propose(), by rows that all weigh the same.
+# As propose(), for rows of equal weight; NULL where they are too few.
 fitted_to_points <- function(x) {
   n <- nrow(x)
   record <- list(
@@ -41,9 +41,9 @@ fitted_to_points <- function(x) {
   propose(record, c("normal", "shape"))
 }
 
-# A row a draw, with named columns: of a fit, whose draws are resampled by their weights; of posterior and coda; of a
-# stanfit; a matrix, a data frame, an array of iterations, chains and variables, a list of chains, as NIMBLE has it, or
-# what jags.samples() of rjags returns.
+# A matrix with a row for each draw and named columns, from a fit (resampled by the weights), draws of posterior or
+# coda, a stanfit, a matrix, a data frame, an array of iterations x chains x variables, a list of chains as of NIMBLE,
+# or the result of jags.samples() of rjags.
 matrix_of_draws <- function(x) {
   if (inherits(x, "smc_fit")) {
     check_has_draws(x)
@@ -74,14 +74,14 @@ matrix_of_draws <- function(x) {
   if (is.data.frame(x)) matrix_of_numbers(x) else as.matrix(x)
 }
 
-# Of rjags: the elements of a variable x iterations x chains.
+# An mcarray of rjags: the elements of a variable x iterations x chains.
 matrix_of_mcarray <- function(x) {
   own <- dim(x)[seq_len(length(dim(x)) - 2)]
   name <- attr(x, "varname")
   name_columns(t(matrix(x, prod(own))), if (prod(own) == 1) name else element_names(name, array(0, own)))
 }
 
-# Without the columns that are no numbers, whose names are `others` of the matrix: a factor has no values but codes.
+# The numeric columns of a data frame as a matrix; the names of the others, such as factors, are its attribute `others`.
 matrix_of_numbers <- function(x) {
   is_number <- vapply(x, function(column) is.numeric(column) || is.logical(column), NA)
   structure(data.matrix(x[is_number]), others = names(x)[!is_number])
@@ -89,15 +89,14 @@ matrix_of_numbers <- function(x) {
 
 may_be_draws <- function(x) is.list(x) || is.numeric(x) || isS4(x)
 
-# The columns of the target's variables, in their order. Draws of other programs have other variables beside them, and
-# other spaces in their names.
+# The columns of the target's variables, in their order. Further columns are dropped, and spaces in names are ignored.
 columns_of_variables <- function(draws, names) {
   given <- gsub(" ", "", colnames(draws), fixed = TRUE)
   if (length(given) == 0 && ncol(draws) == length(names)) {
     if (length(names) > 1) {
       inform_once(
         "draws",
-        "The columns of {.arg reference} have no names: they are taken for {.field {names}}, in this order."
+        "The columns of {.arg reference} have no names: they are taken as {.field {names}}, in this order."
       )
     }
     return(draws)
@@ -109,8 +108,8 @@ columns_of_variables <- function(draws, names) {
       "{.arg reference} has no draws of {.field {missing}}.",
       "x" = if (length(no_numbers) > 0) "The column{?s} {.field {no_numbers}} {?is/are} not numeric.",
       "i" = if (length(given) > 0) {
-        "It has those of {.field {utils::head(given, 20)}}. Of a function, {.arg names} says which of them are its
-          variables, in their order."
+        "It has draws of {.field {utils::head(given, 20)}}. For a target made from a function, {.arg names} gives the
+          names of its variables, in their order."
       } else {
         "Its columns have no names."
       }
@@ -119,12 +118,11 @@ columns_of_variables <- function(draws, names) {
   draws[, match(names, given), drop = FALSE]
 }
 
-# Draws on the scale on which the sampler moves, those left out that are no values of the variables, as rounding can
-# make them: list(values, n, message), with how many there were, and what a Stan program says of the first that was
-# left out.
+# Draws on the unconstrained scale, without those outside the support, which rounding can cause: list(values, n,
+# message), with the number of draws given, and what a Stan program says of the first one that was left out.
 unconstrained_draws <- function(target, draws) {
   if (!is.null(target$outputs) && is.null(target$parameters)) {
-    abort("{.arg reference}: draws of {target$label} cannot be taken to its unconstrained scale.")
+    abort("{.arg reference}: draws of {target$label} cannot be transformed to its unconstrained scale.")
   }
   draws <- columns_of_variables(draws, if (is.null(target$parameters)) target$names else target$parameters)
   storage.mode(draws) <- "double"

@@ -1,8 +1,8 @@
-# A fit of a neighbouring target as the start of a path. Its reference is likely to fit this target, too: so that is
-# tried first, alone, and as the fit has run it. Only where it fails is the target looked for.
+# A fit of a similar target as the `reference`. Its reference is likely to suit this target too, so it is run first,
+# with the kernel and path of that fit, without a scout. If it fails, the target is fitted as if it had not been given.
 
-# The reference of a fit, which is that of its target no longer; of fewer variables, or of the same on another scale,
-# one that is fitted to its draws, as to those of any program; and of further variables one that is yet to be completed.
+# The reference of a fit, if both targets have the same variables on the same scale. For fewer variables, or another
+# scale, a reference is fitted to the fit's draws. For further variables it is a placeholder for complete_reference().
 reference_of_fit <- function(target, fit) {
   check_version(fit, "it is no reference any more")
   reference <- if (has_reference_for(fit, target)) {
@@ -22,7 +22,7 @@ has_reference_for <- function(fit, target) {
   is_fitted && identical(unclass(fit$target)[of_variables], unclass(target)[of_variables])
 }
 
-# The variables that a fit shares with a target that has further ones, if they are on the same scale.
+# The variables that a fit shares with a target that has further ones, if they are on the same scale; NULL for none.
 shared_variables <- function(fit, target) {
   own <- fit$target
   shared <- intersect(target$names, own$names)
@@ -35,7 +35,7 @@ limits_of <- function(target, variables) {
   lapply(unclass(target)[c("lower", "upper")], function(x) rep_len(x, target$dim)[match(variables, target$names)])
 }
 
-# Draws of these variables on the unconstrained scale; NULL for none.
+# The fit's draws of the shared variables on the unconstrained scale; NULL for none.
 draws_for <- function(target, fit) {
   shared <- if (!has_reference_for(fit, target)) shared_variables(fit, target)
   if (length(shared) > 0) {
@@ -44,16 +44,16 @@ draws_for <- function(target, fit) {
   }
 }
 
-# The sampler with a reference that is fitted to the draws of a fit, and for further variables to draws given these
-# from the best normal distribution that the scout has found. Without one, or on another scale, there is no fit to
-# start from.
-completed <- function(sampler) {
+# The sampler with a reference for all variables: fitted to the draws of the given fit, completed for further variables
+# by conditional draws from the scout's best normal distribution. Where there is none, or the target's scale was
+# changed, the given fit is dropped.
+complete_reference <- function(sampler) {
   shared <- match(colnames(sampler$given_fit$draws), sampler$target$names)
   found <- sampler$scout$references$best
   x <- if (!is.null(found) && !has_scale(sampler$target)) {
     with_seed(
       seed_of_run(sampler$seed, fit_key),
-      with_others(sampler$given_fit$draws, shared, normal_of(found, sampler$target$dim))
+      with_further_variables(sampler$given_fit$draws, shared, normal_of(found, sampler$target$dim))
     )
   }
   fitted <- if (!is.null(x)) fitted_to_points(x)
@@ -61,13 +61,13 @@ completed <- function(sampler) {
     sampler$given_fit <- NULL
   } else {
     sampler$reference <- fitted$reference
-    sampler$given_fit$draws <- NULL # which no fit is to keep
+    sampler$given_fit$draws <- NULL # a fit does not keep them
   }
   sampler
 }
 
-# These columns of draws with the others, from a normal distribution given these.
-with_others <- function(given, shared, normal) {
+# Draws of all variables: the `given` ones in the columns `shared`, the others from the normal distribution given these.
+with_further_variables <- function(given, shared, normal) {
   covariance <- if (is.matrix(normal$L)) tcrossprod(normal$L) else diag(normal$L^2)
   slope <- solve(covariance[shared, shared, drop = FALSE], covariance[shared, -shared, drop = FALSE])
   left <- chol(covariance[-shared, -shared, drop = FALSE] - covariance[-shared, shared, drop = FALSE] %*% slope)
@@ -78,13 +78,13 @@ with_others <- function(given, shared, normal) {
   x
 }
 
-# The sampler with what is to be known of the fit that its reference is taken from, `given_fit`: the `kernel` of its
-# islands, their `path`, if that leads from the same reference, and their `barrier`; and `draws` of some variables, if
-# there are further ones.
-beside_fit <- function(sampler, fit, seed) {
-  # a reference that was fitted to draws of the same random numbers is not independent of islands
+# The sampler with `given_fit`, what is used of the fit given as the reference: the `kernel` of its islands, their
+# `path` if it starts from the same reference, the `barrier` of its last used run, and `draws` of shared variables, if
+# the target has further ones.
+with_given_fit <- function(sampler, fit, seed) {
+  # with the same seed the reference would depend on the random numbers of the islands
   if (is_number(seed) && seed == fit$seed) {
-    abort("{.arg seed} must not be that of the fit that is the {.arg reference}, {seed}.")
+    abort("{.arg seed} must differ from the seed of the fit in {.arg reference}, {seed}.")
   }
   used <- fit$runs$barrier[fit$runs$used & !is.na(fit$runs$barrier)]
   path <- as.list(fit$schedule[c("lambda", "step_size", if (fit$kernel$refreshes) "refresh_rate")])
@@ -95,7 +95,7 @@ beside_fit <- function(sampler, fit, seed) {
   sampler
 }
 
-# The sampler that there would have been without it.
+# The sampler without the given fit, with the default reference.
 without_fit <- function(sampler) {
   sampler$reference <- check_reference(reference_gaussian(), sampler$target)
   sampler$given_fit <- NULL

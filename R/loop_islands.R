@@ -1,13 +1,12 @@
-# Islands: runs that differ in nothing but their key, and the estimate that they make
-# together.
+# Islands: independent runs that differ only in their random numbers, and their pooled estimate. Called by the loop.
 
-# Islands are added for a precision so few at a time, or the error is not known better, ...
+# Least number of islands that are added at a time for a precision: fewer hardly change the estimated error.
 fewest_added <- 4
-# ... and at most so many: the number that it takes is itself known from the islands so far.
+# Largest number that is added at a time, since the number needed is itself estimated from the islands so far.
 most_added <- 64
 
-# In seconds: what takes longer in all is told of before it is run.
-longest_untold <- 600
+# Seconds of computing beyond which the cost is announced in advance.
+unannounced_seconds <- 600
 
 # The sampler with the reference and the kernel of the best.
 sampler_of_best <- function(course) {
@@ -17,14 +16,12 @@ sampler_of_best <- function(course) {
   sampler
 }
 
-# What the islands run with, from the best round. The longer the steps of KLMC, the more
-# evidence it loses, without a sign, where a density bends sharply: so they are shortened,
-# and more where the best reference is one for tails, necks or bends. Not on a long way from
-# the reference that was given, which needs them. There the rates of refreshment are left, too.
-# Elsewhere the target is nearly standard normal in the reference's coordinates, and the motion is
-# critically damped: the tuner, which sees one step at a time, is all but indifferent to the rate, and
-# where it takes a low one the copies that resampling has made of a particle stay together. What another fit has
-# run with is so already.
+# The temperatures, step sizes and refreshment rates of the islands, from the steps of the best record. From a fitted
+# reference the step sizes of KLMC are shortened, and more for a reference with maps: where the density has a sharp
+# bend, long steps miss evidence without a sign. The target is then nearly standard normal in the coordinates of the
+# reference, and the refreshment rates make the motion critically damped. The tuner cannot choose them: its objective
+# for a single step hardly depends on the rate, and at low rates copies of a particle stay together. From the user's
+# reference, which may be far away, long steps are needed. The path of another fit already has these values.
 final_path <- function(best, plan) {
   path <- as.list(best$steps)
   if (best$kernel$refreshes && !best$kernel$adjusted && best$is_fitted && best$reason != "fit") {
@@ -37,11 +34,12 @@ final_path <- function(best, plan) {
   path
 }
 
-# How many islands: a number, or as many as a precision, or a number of independent draws, takes. max_bridged: for how
-# many bridges may be made in all, where they are made again as islands are added. grows: whether islands may be replaced
-# by larger ones, so that these are not added where more than the most would be needed.
+# The checked settings of the islands: their number, or what determines it, a `precision` or a number of independent
+# `draws` (NULL for none). `asked`: which of these were given; `max_bridged`: the largest total number of islands in
+# repeated bridges; `grows`: whether larger islands may replace them, in which case none are added where more than
+# `max_islands` would be needed.
 check_islands <- function(islands, precision, max_islands, draws = NULL) {
-  most <- islands_apart - 1 # more would meet those of a further pass
+  most <- islands_apart - 1 # the numbers of a further pass begin there
   islands <- check_count(islands, "islands", max = most)
   max_islands <- check_count(max_islands, "max_islands", max = most)
   if (!is.null(precision)) precision <- check_number(precision, "precision", min = 1e-15)
@@ -56,11 +54,10 @@ check_islands <- function(islands, precision, max_islands, draws = NULL) {
   )
 }
 
-# That draws are kept where they are needed, and that matrices can have those of so many islands, with their coordinates
-# and gradients.
+# An error where draws are needed but not kept, or where the draws of all islands are too many for R's matrices.
 check_n_draws <- function(sampler, islands) {
   if (sampler$keep == "moments" && !is.null(sampler$target$effects$surrogate)) {
-    abort("{.arg keep} must not be {.val moments} here: draws tell by how much the integral over random effects is off.")
+    abort("{.arg keep} must not be {.val moments} here: the integral over random effects is corrected by the draws.")
   }
   n <- n_kept(sampler)
   if (sampler$keep != "moments" && (islands + 1) * max(n) > .Machine$integer.max) {
@@ -68,9 +65,9 @@ check_n_draws <- function(sampler, islands) {
   }
 }
 
-# The final runs along a path, as pool() returns them, with their `estimates`. start: the
-# number of the first. held: islands that there are already, as of hold_islands(). How many draws are worth is known
-# without the bridge, which comes when there are enough of them.
+# The final runs along a path, as pool() returns them, with their `estimates`. start: the number of the first island;
+# held: existing islands, as of hold_islands(). Islands are added for the number of draws first, since their effective
+# sample size is known without the bridge, then for the precision.
 run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()) {
   n_evaluated <- n_bridged <- 0
   n_more <- islands$islands - length(held$records)
@@ -101,6 +98,7 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
   final
 }
 
+# The number of islands to add for independent draws alone.
 n_more_for_draws <- function(final, n, islands, target) {
   if (is.null(islands$draws) || is.null(final)) {
     return(0)
@@ -108,7 +106,7 @@ n_more_for_draws <- function(final, n, islands, target) {
   n_wanted(with_images(final, target), n, replace(islands, "precision", list(NULL)))
 }
 
-# How many islands are added to n: as many as are missing by the error so far, within limits.
+# The number of islands to add to n, by the error so far and within limits.
 n_wanted <- function(final, n, islands) {
   missing <- n_needed(final, n, islands) - n
   if (missing <= 0 || islands$grows && n + missing > islands$max_islands) {
@@ -117,7 +115,7 @@ n_wanted <- function(final, n, islands) {
   max(min(max(fewest_added, missing), most_added, islands$max_islands - n), 0)
 }
 
-# How many islands like these n it takes for the precision and the independent draws that are asked for.
+# The number of islands needed for the requested precision and independent draws, predicted from these n.
 n_needed <- function(final, n, islands) {
   for_precision <- if (!is.null(islands$precision)) {
     error <- headline(final$estimates)$std_error
@@ -127,8 +125,8 @@ n_needed <- function(final, n, islands) {
   ceiling(max(0, for_precision, for_draws, na.rm = TRUE))
 }
 
-# What n islands will cost by those of this table, before they are run, if it is more than so many seconds. what: what
-# they are, as a template of cli.
+# Announces the cost of n further islands, by the table of earlier ones, if it is `least` seconds or more. what: a cli
+# template that says what they are.
 announce_islands <- function(sampler, n, islands, what = "{n} more island{?s} for the precision", least = 0) {
   each <- function(column) mean(islands[[column]], na.rm = TRUE)
   if (isTRUE(sampler$show_progress) && !is.null(islands) && isTRUE(n * each("seconds") >= least)) {
@@ -139,8 +137,8 @@ announce_islands <- function(sampler, n, islands, what = "{n} more island{?s} fo
   }
 }
 
-# What a fit will cost by the time that the scout's evaluations took, if that is long. Few fits take less than islands of
-# the fewest steps and as much adaptation.
+# Announces the cost of a fit, if it is long, by the time of the scout's evaluations. Few fits take less than islands
+# with the fewest steps and adaptation of the same cost.
 announce_fit <- function(sampler, plan) {
   each <- sampler$scout$seconds / sampler$scout$n_target_evals
   least <- function(n_particles) {
@@ -148,7 +146,7 @@ announce_fit <- function(sampler, plan) {
     min(plan$max_evals, 2 * islands_evaluations(plan$n_islands, sampler, least_steps, plan, list(plan = plan)))
   }
   n <- least(sampler$n_particles)
-  if (!isTRUE(n * each >= longest_untold)) {
+  if (!isTRUE(n * each >= unannounced_seconds)) {
     return()
   }
   coarse <- least(particles_for(200))
@@ -158,14 +156,14 @@ announce_fit <- function(sampler, plan) {
     "i" = if (coarse < n) {
       "With {.code precision = 0.05, draws = 200} it takes at least {count(round(coarse))}: {duration(coarse * each)}."
     },
-    "i" = "With {.arg max_evals} or {.arg max_seconds} it ends with what is there by then."
+    "i" = "{.arg max_evals} or {.arg max_seconds} limits the cost of the fit."
   ))
 }
 
-# what islands show -------------------------------------------------------------
+# results of islands ------------------------------------------------------------
 
-# A list of the `sampler`, its islands, `final`, the `estimate` that they report, what diagnostics have `found`, the
-# table of these, and the `row` of `runs`.
+# The result of the islands `final`: a list of the `sampler`, `final`, the reported `estimate`, what diagnostics have
+# `found`, the table of `diagnostics`, and the `row` of `runs`.
 conclude <- function(sampler, final, course = NULL) {
   asked <- ask_diagnostics(sampler, final, course)
   list(
@@ -199,8 +197,8 @@ final_row <- function(sampler, final, asked, label) {
 
 unused <- function(row) replace(row, "used", FALSE)
 
-# The islands as the best record: their draws and their estimate in the place of those of the run that tuned them, and
-# the `std_error` that a fit would report.
+# The islands as a record that can be the best: that of the run that tuned them, with the draws and the estimate of the
+# islands, and the `std_error` that a fit would report.
 record_of_islands <- function(result, best) {
   final <- result$final
   record <- final[c(
@@ -221,5 +219,5 @@ steps_of_first <- function(final) {
   row_of(final$steps, final$steps$island == final$steps$island[1])
 }
 
-# All that smc_replicate() needs of a run, and what comes back from a worker.
+# The row of a run, which is all that smc_replicate() needs from a worker.
 row_of_run <- function(...) run_sampler(...)["runs"]

@@ -1,14 +1,14 @@
-# Positive numbers in order, as the scales of a model may have to be. Stan's variables for them are the logs of the
-# first and of the differences. Powers of sums of exponentials are no products of functions of one variable each, as
-# the terms of a precision are (see learn_precision.R). So the sampler moves the log of the ratio of each number to
-# the one before, less 1, which has the same density and the same evidence; see src/map_bounds.c.
+# Ordered positive numbers, such as ordered scales. Stan's unconstrained variables for them are the logs of the first
+# one and of the differences. Powers of the numbers are then not products of functions of one variable each, as the
+# terms of a conditional precision must be (see learn_precision.R). So the sampler uses the log of the ratio of each
+# number to the one before, less 1. This is a change of variables that leaves the evidence as it is: see
+# src/map_bounds.c. Called by scouted().
 
-# Points that tell what a program makes of its variables: what holds at one by chance does not at
-# another.
+# Points at which the program's transformation is compared, so that no identity holds at all of them by chance.
 n_ratio_points <- 3
 
-# The sampler on this scale, where the target has such variables; not where the user has given a reference, which is a
-# distribution on the scale as it is.
+# The sampler on this scale, where the target has such variables. A reference given by the user is a distribution on the
+# original scale, which is then kept.
 with_ratios <- function(sampler) {
   is_ratio <- if (has_default_reference(sampler)) {
     with_seed(seed_of_run(sampler$seed, ratios_key), find_ratios(sampler$target))
@@ -16,8 +16,8 @@ with_ratios <- function(sampler) {
   if (any(is_ratio)) with_scale(sampler, list(ratio = as.double(is_ratio))) else sampler
 }
 
-# Whether each variable is the log of the difference between a positive number and the one before it, by what the
-# program makes of some points. NULL where it tells nothing.
+# Whether each variable is the log of the difference between a positive number and the one before it, by the program's
+# outputs at some points. NULL where there are no outputs or no vectors.
 find_ratios <- function(target) {
   bases <- base_names(target$names)
   if (is.null(target$outputs) || anyDuplicated(bases) == 0) {

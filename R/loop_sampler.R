@@ -1,5 +1,5 @@
-# The sampler: everything that a run is made with but its temperatures and its key, as
-# one checked list.
+# The sampler: everything that a run depends on except its temperatures and its key, as one checked list. Made by the
+# verbs smc(), smc_adapt() and smc_run(), and from a fit for further runs.
 
 resampling_schemes <- c(
   "ssp",
@@ -9,7 +9,7 @@ resampling_schemes <- c(
   "multinomial"
 )
 
-# What a fit keeps of its sampler.
+# Elements of the sampler that a fit keeps.
 sampler_names <- c(
   "target",
   "n_particles",
@@ -22,15 +22,14 @@ sampler_names <- c(
   "seed"
 )
 
-# The arguments that the verbs share.
+# Arguments that the verbs have in common.
 options_of_verbs <- c(
   "n_particles", "kernel", "reference", "resampling", "ess_threshold", "seed", "checkpoint", "progress"
 )
 
-# options: a list of these arguments, as given; the `tuner`; and `keep`, for which NULL is all draws. Of smc() also the
-# `path` and the `plan`, whose limit of evaluations is to pay for a fit.
-# Returns them checked, with the `target`, and with `evaluators`: the target, and a reference
-# of R functions, as the compiled code reads them.
+# options: a list of these arguments as given, with the `tuner`, `keep` (NULL for all draws) and, from smc(), the `path`
+# and the `plan`, whose limit of evaluations is checked. Returns the sampler with the checked arguments, the `target`,
+# and the `evaluators`: the target, and a reference of R functions, as the compiled code reads them.
 new_sampler <- function(target, options) {
   check_class(options$tuner, "tuner", "smc_tuner", "tuner_kl()")
   sampler <- list(
@@ -47,7 +46,7 @@ new_sampler <- function(target, options) {
   )
   sampler$target <- with_scale_of(sampler$target, sampler$reference)
   sampler$reference[scale_names] <- NULL
-  if (inherits(options$reference, "smc_fit")) sampler <- beside_fit(sampler, options$reference, options$seed)
+  if (inherits(options$reference, "smc_fit")) sampler <- with_given_fit(sampler, options$reference, options$seed)
   complete_tuner(sampler)
   n_threads() # a wrong option is told at once
   if (!is.null(options$plan)) {
@@ -57,11 +56,11 @@ new_sampler <- function(target, options) {
   sampler$pace <- new_pace()
   sampler$omissions <- new_omissions()
   sampler <- with_checkpoint(sampler, options$checkpoint)
-  # the last, so that an error draws nothing
+  # last, so that an error above leaves R's generator as it is
   with_seed_of_call(sampler, options$seed)
 }
 
-# The sampler of a fit, for further runs, whose time is added to that of the fit.
+# The sampler of a fit, for further runs; `started` is set such that their time adds to that of the fit.
 sampler_of_fit <- function(fit, seed) {
   sampler <- fit[names(fit) %in% sampler_names]
   sampler$reference[scale_names] <- NULL # the target has them
@@ -73,7 +72,7 @@ sampler_of_fit <- function(fit, seed) {
   sampler
 }
 
-# The reference that a user means by `"draws"`, `"prior"`, or draws of the variables.
+# The reference for the user's argument: `"draws"`, `"prior"`, a fit, draws of the variables, or a reference.
 reference_meant <- function(reference, target) {
   if (identical(reference, "draws")) {
     reference_of_draws(target, target$draws)

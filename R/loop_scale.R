@@ -1,11 +1,11 @@
-# The scale on which the variables of a target are sampled, where that is not the one of its bounds: what loop_angles.R,
-# loop_truncated.R and loop_ratios.R have found.
+# Other scales for variables with two bounds than the logit: see loop_angles.R and loop_truncated.R, which call this
+# file, and loop_ratios.R.
 
-# Points that tell of most variables that another scale is none for them.
+# Points that rule out another scale for most variables.
 few_scale_points <- 2
 
-# Variables that are logits of places between two bounds: by the target's bounds; or perhaps by those that a
-# program has, whose variables are all without bounds here.
+# Whether each variable is the logit of a place between two bounds, by the target's bounds, or may be one, if it is an
+# unbounded variable of a program, whose bounds are not known.
 may_be_logits <- function(target) has_two_bounds(target) | (!is.null(target$outputs) & !is_bounded(target))
 
 with_scale <- function(sampler, scale) {
@@ -14,9 +14,9 @@ with_scale <- function(sampler, scale) {
   sampler
 }
 
-# list(scale, counts) of a sampler that has been scouted: what find(evaluate) returns, a list of one of these or NULL;
-# and what it took, n_target_evals, n_impossible and seconds. NULL where there are no such variables, or the user has
-# given a reference, which is a distribution on the scale as it is.
+# Searches for another scale after the scout: list(scale, counts), with the value of find(evaluate), a list of elements
+# of the target or NULL, and its cost, n_target_evals, n_impossible and seconds. NULL where there are no such variables,
+# or the user has given a reference, which is a distribution on the original scale.
 find_scale_of_bounded <- function(sampler, name, key, variables, find) {
   target <- sampler$target
   may_change <- !has_scale(target, c("turn", "truncated")) && length(variables) > 0 &&

@@ -1,11 +1,12 @@
-# The scout in the loop: what it finds, and on which scale it looks.
+# The scout in the loop: the search for modes, and the choice of the scale of bounded variables. Called by
+# find_evidence().
 
-# The sampler with what a `scout` finds, where there is to be one, and no fit with all variables to start from, on the
-# scale that this asks for.
+# The sampler with its `scout`, on the scale that suits its variables. There is no scout where the plan has none, for
+# kernels without gradients, and where a fit with all variables is given.
 scouted <- function(sampler, plan) {
   lacks_variables <- !is.null(sampler$given_fit$draws)
   if (!plan$scout || !sampler$kernel$gradients || !is.null(sampler$given_fit) && !lacks_variables) {
-    return(if (lacks_variables) completed(sampler) else sampler)
+    return(if (lacks_variables) complete_reference(sampler) else sampler)
   }
   scout <- function(sampler, name) {
     remember(
@@ -21,15 +22,15 @@ scouted <- function(sampler, plan) {
   if (sampler$scout$is_cut) leave_out(sampler, "search", "the search for further modes")
   act_on_scout(sampler$target, sampler$scout)
   sampler <- rescaled(sampler, find_turn, scout, plan)
-  sampler <- rescaled(sampler, find_truncated, scout, plan, is_as_near)
-  if (lacks_variables) completed(sampler) else sampler
+  sampler <- rescaled(sampler, find_truncated, scout, plan, suits_truncated)
+  if (lacks_variables) complete_reference(sampler) else sampler
 }
 
-# The plan with the limit of evaluations that a scout has found.
+# The plan with the limits that the scout has set, such as evaluations for `max_seconds`.
 within_limit <- function(plan, scout) replace(plan, names(scout$limit), scout$limit)
 
-# The sampler on another scale of its bounded variables, where find() finds one, and it suits: there is another scout
-# there. What all this has cost is the scout's, and is not begun where it may cost more than there is.
+# The sampler on another scale of its bounded variables, if find() finds one, and if after a further scout on it the
+# function `suits` accepts it. The cost is added to that of the scout. Nothing is tried where it may exceed the budget.
 rescaled <- function(sampler, find, scout, plan, suits = function(other, sampler) TRUE) {
   course <- list(sampler = sampler, plan = plan, scout = sampler$scout, surrogate = sampler$surrogate)
   cost <- 2 * sampler$scout$n_target_evals + run_evaluations(course, steps_of_best(course))

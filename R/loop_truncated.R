@@ -1,15 +1,15 @@
-# The scale of variables between two bounds. On that of the logit the density of most falls off smoothly. But where a
-# variable is normal given the others and the bounds cut this off, as they cut a level that moves freely between them,
-# the density beside the bounds becomes a long thin tail of each variable, which no reference fits. Its own scale then suits
-# better: the target is what the edges leave of a normal distribution. See src/map_bounds.c.
+# Truncated normal variables: variables with two bounds that are sampled on their own scale. On the logit scale most
+# densities fall off smoothly. But if a variable is normal given the others and truncated at its bounds, the density
+# near the bounds becomes a long thin tail, which no reference fits. On its own scale the target is a truncated normal
+# distribution. See src/map_bounds.c. Called by scouted().
 
-# Places between the bounds that tell whether a variable is normal given the others: five have two third differences.
+# Places between the bounds at which third differences of the log density are computed; five have two of them.
 n_truncated_places <- 5
-# Draws of a normal distribution that tell which part of it is between the bounds, and the least
-# part: of 8,192 draws 400 are left there, which leave an error of 0.05.
+# Draws from a normal distribution that estimate its share within the bounds.
 n_inside_draws <- 256
 
-# Only where the kernel is left to us: one that does not reject is not for edges.
+# The result of find_scale_of_bounded() for truncated variables. NULL where the user has chosen the kernel: an
+# unadjusted one does not suit edges.
 find_truncated <- function(sampler) {
   if (isTRUE(sampler$chooses_kernel)) {
     variables <- which(may_be_logits(sampler$target))
@@ -21,8 +21,8 @@ find_truncated <- function(sampler) {
   }
 }
 
-# Those of these variables along which, from each of some points where that is known, the log density on their own scale
-# is a parabola, or a line: third differences are rounding.
+# The variables along which, from each of these points at which it is finite, the log density on their own scale is a
+# parabola or a line, that is, has third differences of 0 up to rounding.
 normal_between <- function(evaluate, points, variables) {
   place <- seq_len(n_truncated_places) / (n_truncated_places + 1)
   values <- vapply(place, function(p) {
@@ -35,10 +35,9 @@ normal_between <- function(evaluate, points, variables) {
   variables[colSums(is_known) > 0 & colSums(is_known & !is_normal) == 0]
 }
 
-# Whether what the scout has found is no less near to the target on the scale of the first sampler, for all that their
-# ELBOs tell: there the variables are known to be normal given the others. And whether enough of it is
-# inside the edges.
-is_as_near <- function(other, sampler) {
+# Whether the scale of the sampler `other` suits: its ELBO is not significantly below that of `sampler`, and enough of
+# the scout's distribution lies within the bounds.
+suits_truncated <- function(other, sampler) {
   if (length(other$scout$normals) == 0) {
     return(FALSE)
   }
@@ -54,7 +53,8 @@ is_as_near <- function(other, sampler) {
   mean(rowSums(is_outside) == 0) > rules$least_inside
 }
 
-# The best normal of a scout; or the shape that others are exactly normal in, where its ELBO is higher.
+# The scout's best normal distribution, or its conditional form with exactly normal children, if its ELBO is higher: a
+# list with `elbo`, `elbo_error` and `reference`.
 nearest_found <- function(scout) {
   normal <- c(row_of(scout$basins, 1), list(reference = scout$normals[[1]]))
   if (!isTRUE(scout$marginal$elbo > normal$elbo)) {

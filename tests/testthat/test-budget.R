@@ -216,16 +216,16 @@ test_that("what is set aside for islands is what they take, with bridge and diag
   # many lines are looked along only at ends where a few have found something, and more only at one where these do not
   # decide; the last with gradients
   of_islands <- internal("counted")(last$islands * last$n_particles * (1 + last$n_steps), given$sampler, given$course)
-  n_followed <- internal("n_followed")(of_islands)
+  n_parts_with_many_lines <- internal("n_parts_with_many_lines")(of_islands)
   more <- internal("more_lines")(of_islands)
   at_ends <- function(n_ends, numbers) (64 * n_ends + sum(numbers)) * internal("n_line_evals")() + max(64, numbers)
-  by_number <- lapply(0:length(more), function(k) at_ends(seq_len(n_followed), utils::head(more, k)))
+  by_number <- lapply(0:length(more), function(k) at_ends(seq_len(n_parts_with_many_lines), utils::head(more, k)))
   jumps <- internal("n_jump_lines")(given$course) * internal("jump_evals") # draws and gradients agree
   edges <- 256 - 64 # which no draw is near
   # a few rays, and more where these find something
   each <- internal("n_ray_evals")(given$sampler)
   more_rays <- internal("n_rays")(given$sampler, of_islands) * each - 8
-  taken <- last$n_target_evals - (set_aside() - at_ends(n_followed, more) - jumps - edges)
+  taken <- last$n_target_evals - (set_aside() - at_ends(n_parts_with_many_lines, more) - jumps - edges)
   expect_true(taken %in% c(outer(c(0, unlist(by_number)), c(0, more_rays), `-`)))
 })
 

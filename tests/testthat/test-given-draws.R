@@ -19,7 +19,7 @@ test_that("smc() starts from draws of whatever kind", {
   same <- reference(given)
   expect_equal(same$mean, c(mean(given[, 3]), mean(log(given[, 2]))))
   expect_identical(reference(data.frame(given, chain = "a", check.names = FALSE)), same)
-  expect_message(in_order <- reference(unname(given[, 3:2])), "taken for mu[1,2] and sigma, in this order", fixed = TRUE)
+  expect_message(in_order <- reference(unname(given[, 3:2])), "taken as mu[1,2] and sigma, in this order", fixed = TRUE)
   expect_identical(in_order, same)
   of_jags <- function(name, x, dim) structure(array(x, c(dim, 200, 2)), varname = name, class = "mcarray")
   mu <- array(0, c(1, 2, 400))
@@ -72,7 +72,7 @@ test_that("draws that are none are errors", {
   }
   expect_error(run(given[, 1:2]), "no draws of mu[1,2]", fixed = TRUE)
   unnamed <- function(x) -sum(x^2)
-  expect_match(message_of(catch(smc(unnamed, dim = 2, reference = given))), "Of a function, `names` says which", fixed = TRUE)
+  expect_match(message_of(catch(smc(unnamed, dim = 2, reference = given))), "from a function, `names` gives the names", fixed = TRUE)
   coded <- data.frame(given, check.names = FALSE)
   coded$sigma <- factor(coded$sigma)
   expect_error(run(coded), "no draws of sigma.*column sigma is not numeric")

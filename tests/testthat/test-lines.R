@@ -71,7 +71,7 @@ test_that("where many lines do not decide whether a part is missed, more do", {
     }
     with_internals(
       list(beyond_part = beyond_part),
-      internal("beyond_by_more")(beyond_part(NULL, 64), c(256, 1024), no_error, NULL)
+      internal("with_more_lines")(beyond_part(NULL, 64), c(256, 1024), no_error, NULL)
     )
     asked
   }
@@ -168,9 +168,9 @@ test_that("the longest ends have lines, or those of the variables given which ot
   expect_equal(vapply(parts, function(part) beyond(part, part$to), 0), rep(c(0.01, 0.001), each = 3), tolerance = 0.01)
   sampler <- sampler_of(target_gaussian(4))
   final <- final_of(x, sampler)
-  expect_identical(internal("lined_variables")(final), 1:4)
+  expect_identical(internal("line_variables")(final), 1:4)
   final$reference$changes <- list(list(name = "precision", given = 3L, order = c(1, 2, 4)))
-  expect_identical(internal("lined_variables")(final), 3L)
+  expect_identical(internal("line_variables")(final), 3L)
 })
 
 # Effects u ~ N(mu, exp(t)), of which draws have seen no t beyond a quantile; and a reference in which they depend on mu

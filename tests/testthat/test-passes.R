@@ -9,23 +9,23 @@ of_islands <- function(log_z, sampling_error, std_error = sampling_error) {
 }
 
 test_that("islands take over from those of the pass before, unless they miss something, or have twice the error", {
-  takes_over <- internal("takes_over")
+  replaces_best <- internal("replaces_best")
   before <- of_islands(0, 0.1)
-  expect_true(takes_over(of_islands(0, 0.19), before))
-  expect_false(takes_over(of_islands(0, 0.21), before))
+  expect_true(replaces_best(of_islands(0, 0.19), before))
+  expect_false(replaces_best(of_islands(0, 0.21), before))
   # two of both errors' root mean square, 0.22
-  expect_false(takes_over(of_islands(0.44, 0.2001), before))
-  expect_true(takes_over(of_islands(0.46, 0.2001), before))
-  expect_true(takes_over(of_islands(-0.28, 0.1), before))
-  expect_false(takes_over(of_islands(-0.29, 0.1), before))
+  expect_false(replaces_best(of_islands(0.44, 0.2001), before))
+  expect_true(replaces_best(of_islands(0.46, 0.2001), before))
+  expect_true(replaces_best(of_islands(-0.28, 0.1), before))
+  expect_false(replaces_best(of_islands(-0.29, 0.1), before))
   # what a failed diagnostic has seen is part of the error, but no reason for one that is lower
-  expect_true(takes_over(of_islands(0.1, 0.1), of_islands(0, 0.01, 0.1)))
-  expect_false(takes_over(of_islands(-0.1, 0.01), of_islands(0, 0.01, 0.1)))
+  expect_true(replaces_best(of_islands(0.1, 0.1), of_islands(0, 0.01, 0.1)))
+  expect_false(replaces_best(of_islands(-0.1, 0.01), of_islands(0, 0.01, 0.1)))
   # a run that tunes may be lower by its bias, too
-  expect_true(takes_over(replace(of_islands(-0.3, 0.1), "of_islands", FALSE), before))
+  expect_true(replaces_best(replace(of_islands(-0.3, 0.1), "of_islands", FALSE), before))
   # without an error nothing is known
-  expect_true(takes_over(of_islands(0, NA_real_), before))
-  expect_true(takes_over(of_islands(0, 1), of_islands(0, NA_real_)))
+  expect_true(replaces_best(of_islands(0, NA_real_), before))
+  expect_true(replaces_best(of_islands(0, 1), of_islands(0, NA_real_)))
 })
 
 # Islands of a banana, from N(0, 2^2), which a shape fits better.
@@ -100,7 +100,7 @@ test_that("where no shape is found a failed diagnostic asks for a normal referen
 })
 
 test_that("a pass that does not take over is dropped, and the one before is the fit", {
-  takes_over <- internal("takes_over")
+  replaces_best <- internal("replaces_best")
   fit_with <- function(verdict) {
     # one further pass, whatever the draws say, from the same reference
     is_first <- TRUE
@@ -113,8 +113,8 @@ test_that("a pass that does not take over is dropped, and the one before is the 
     with_internals(
       list(
         fitted_to_islands = once, lengthened = function(...) NULL,
-        takes_over = function(record, best) {
-          if (isTRUE(record$of_islands)) verdict else isTRUE(best$of_islands) || takes_over(record, best)
+        replaces_best = function(record, best) {
+          if (isTRUE(record$of_islands)) verdict else isTRUE(best$of_islands) || replaces_best(record, best)
         }
       ),
       calmly(smc(banana, n_particles = 128, n_steps = 8, islands = 4, seed = 1))
@@ -165,7 +165,7 @@ test_that("a longer pass has four times the steps, fresh islands, and the last w
     internal("diagnostic")(0.01, 0.05, "They are worth little.", beyond = "below")
   }
   all$passes$judge <- function(...) NULL
-  takes_over <- internal("takes_over")
+  replaces_best <- internal("replaces_best")
   # islands as `keeps` says, after them what was not "rejected", and before them what the verdict says
   fit_with <- function(..., max_steps = 4, keeps = TRUE, fitted = function(...) NULL) {
     verdict <- function(record, best) {
@@ -174,11 +174,11 @@ test_that("a longer pass has four times the steps, fresh islands, and the last w
       } else if (isTRUE(best$of_islands)) {
         record$runs$label != "rejected"
       } else {
-        takes_over(record, best)
+        replaces_best(record, best)
       }
     }
     with_internals(
-      list(diagnostics = function() all, takes_over = verdict, fitted_to_islands = fitted),
+      list(diagnostics = function() all, replaces_best = verdict, fitted_to_islands = fitted),
       smc(banana, n_particles = 128, n_steps = 8, max_steps = max_steps, islands = 4, seed = 2, ...)
     )
   }

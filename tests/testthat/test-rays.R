@@ -73,7 +73,7 @@ test_that("draws without weight may be anywhere, and where the target fails ther
   }, dim = 2, vectorized = TRUE)
   look <- function(final) ask_of("rays", final, sampler = sampler_of(target))$found
   set.seed(9)
-  n <- least_draws_beside + 1
+  n <- least_draws_for_probes + 1
   z <- normal_draws(n, 2)
   final <- final_of(target, z)
   expect_lt(look(final)$rise, 0.05)

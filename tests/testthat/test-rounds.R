@@ -344,29 +344,29 @@ of_run <- function(log_z, predicted_sd = 0.1, barrier = 1, reason = "round", ker
 }
 
 test_that("a verdict is by evidence first, and by cost second", {
-  takes_over <- internal("takes_over")
+  replaces_best <- internal("replaces_best")
   best <- of_run(0)
   # evidence that is higher by two errors, 0.283, whatever it costs; and the other way round, where
   # the best of several runs may be high by 0.5
-  expect_true(takes_over(of_run(0.29, barrier = 9), best))
-  expect_false(takes_over(of_run(0.28, barrier = 9), best))
-  expect_false(takes_over(of_run(-0.79, barrier = 0.1), best))
-  expect_true(takes_over(of_run(-0.78, barrier = 0.1), best))
+  expect_true(replaces_best(of_run(0.29, barrier = 9), best))
+  expect_false(replaces_best(of_run(0.28, barrier = 9), best))
+  expect_false(replaces_best(of_run(-0.79, barrier = 0.1), best))
+  expect_true(replaces_best(of_run(-0.78, barrier = 0.1), best))
   # however high: the estimate of a single genealogy is chance
-  expect_false(takes_over(of_run(100, barrier = 9, shared = 0.9), best))
-  expect_true(takes_over(of_run(0), of_run(100, shared = 0.9)))
+  expect_false(replaces_best(of_run(100, barrier = 9, shared = 0.9), best))
+  expect_true(replaces_best(of_run(0), of_run(100, shared = 0.9)))
   # a barrier may be higher by chance, ...
-  expect_true(takes_over(of_run(0, barrier = 1.04), best))
-  expect_false(takes_over(of_run(0, barrier = 1.06), best))
+  expect_true(replaces_best(of_run(0, barrier = 1.04), best))
+  expect_false(replaces_best(of_run(0, barrier = 1.06), best))
   # ... and those of small runs, or of another kernel, cannot be compared
-  expect_true(takes_over(of_run(0, barrier = 9, kernel = "klmc"), best))
-  expect_true(takes_over(of_run(0, barrier = 9), of_run(0, n_particles = 256)))
+  expect_true(replaces_best(of_run(0, barrier = 9, kernel = "klmc"), best))
+  expect_true(replaces_best(of_run(0, barrier = 9), of_run(0, n_particles = 256)))
   # the first candidates must find more than those before them
-  expect_false(takes_over(of_run(0, barrier = 0.1, reason = "first"), best))
-  expect_true(takes_over(of_run(1, barrier = 9, reason = "first"), best))
+  expect_false(replaces_best(of_run(0, barrier = 0.1, reason = "first"), best))
+  expect_true(replaces_best(of_run(1, barrier = 9, reason = "first"), best))
   # what died never does, and the first that lives does
-  expect_false(takes_over(list(dead = list(step = 1)), NULL))
-  expect_true(takes_over(of_run(0), NULL))
+  expect_false(replaces_best(list(dead = list(step = 1)), NULL))
+  expect_true(replaces_best(of_run(0), NULL))
 })
 
 test_that("a winner that rests on one genealogy runs again, with all particles and steps", {
@@ -567,7 +567,7 @@ test_that("no shape follows the given reference, and nothing but shapes follows 
   expect_null(allowed(normal, NULL))
   # a shape that was rejected leaves nothing to try after a shape, but all else after a normal
   another <- function(best, rejected) {
-    internal("is_worth_another")(NULL, NULL, FALSE, allowed(best, internal("below")(rejected, all)))
+    internal("needs_another_round")(NULL, NULL, FALSE, allowed(best, internal("below")(rejected, all)))
   }
   expect_false(another(shaped, "shape"))
   expect_true(another(normal, "shape"))
