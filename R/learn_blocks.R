@@ -1,11 +1,12 @@
-# Blocks of a chain: some variables, the children, become standard normal given others, their parents. Scores fit a block,
-# the log density of held-out points decides whether it is kept.
+# Blocks of a chain: maps that make some variables, the children, standard normal given others, their parents. A block is
+# fitted by least squares on scores (gradients of the log density), and kept where the log density of held-out points is
+# higher. fit_levels() and fit_leaves() make chains of them.
 
-# Standard errors of the gain on held-out points.
+# A gain in mean held-out log density counts if it is above so many of its standard errors.
 sure_gain <- 2
-# Gains of single points are cut at so many median deviations above their median.
+# The gain of a single point is cut at so many median absolute deviations above the median gain.
 most_point_gain <- 20
-# Features that are tried in vain, one after the other, before the search for more ends.
+# The search for further features ends after so many without a gain, one after the other.
 most_misses <- 2
 
 with_block <- function(state, block, parents = integer()) {
@@ -26,15 +27,16 @@ held_out <- function(state, variables) {
   list(each = state$log_jacobian[test] - rowSums(z^2) / 2, nats = mean(rowSums(off^2)) / 2)
 }
 
-# From z to x: the last block comes first.
+# The maps from the coordinates of the whole chain to those of the points: the last block comes first.
 chain_maps <- function(blocks) do.call(c, lapply(rev(blocks), `[[`, "maps"))
 
 rows_of_points <- function(points, rows) {
   list(x = points$x[rows, , drop = FALSE], g = points$g[rows, , drop = FALSE])
 }
 
-# The log density of each held-out point of the variables `left` under a block and then a normal distribution of the
-# parents, the block and that fitted to the other half; and half the mean square of score residuals.
+# A block with a normal distribution of its parents, fitted to the training half: list(block, each, nats, z, off), with
+# the log density of each held-out point of the variables `left`, half the mean square of their score residuals, and
+# coordinates and score residuals of the training points. NULL where there is no normal distribution.
 trial_of <- function(block, points, left) {
   both <- c(points$train, points$test)
   n <- length(points$train)
@@ -65,7 +67,7 @@ trial_of <- function(block, points, left) {
   )
 }
 
-# The normal distribution of these variables, as a block without parents.
+# The normal distribution of these variables by points and scores, as a block without parents.
 normal_block <- function(x, g, variables) {
   n <- nrow(x)
   normal <- normal_by_gradients(
@@ -74,7 +76,7 @@ normal_block <- function(x, g, variables) {
   if (!is.null(normal)) as_block(normal, variables, ncol(x))
 }
 
-# The same by the moments of the points alone, which an edge does not mislead.
+# The same by the moments of the points alone, which are right also where the density has an edge.
 moments_normal <- function(x, variables) {
   normal <- moments_of(x[, variables, drop = FALSE], rep(1 / nrow(x), nrow(x)))
   if (!is.null(normal)) as_block(normal, variables, ncol(x))
@@ -86,7 +88,7 @@ as_block <- function(normal, variables, d) {
   list(form = "normal", children = variables, maps = list(affine_of(acting)))
 }
 
-# The gain in mean log density of held-out points, where that is sure; else 0.
+# The gain in mean log density of held-out points, or 0 where it is not significant.
 gain_over <- function(new, old) {
   gain <- new - old
   middle <- stats::median(gain)
@@ -95,24 +97,23 @@ gain_over <- function(new, old) {
   if (isTRUE(mean(gain) > max(least_nats, sure_gain * error))) mean(gain) else 0
 }
 
-# Blocks of both forms: the second only where the first leaves something. Less than what a block is worth counts, too:
-# exponentials that follow a curve where the points are, and lead away from it beyond them.
+# Trials of both forms of block; of moments form only where the natural form leaves any score residual. Even a small one
+# matters: exponentials may follow a curve between the points, and diverge from it beyond them.
 trials_with <- function(points, train, left, parents, children = setdiff(left, parents)) {
   natural <- natural_trial(points, train, left, children, parents)
   moments <- if (is.null(natural) || natural$nats > length(left) * rules$nothing_left) {
     search_moments(train$x, train$g, children, parents)
   }
   moments <- if (!is.null(moments)) trial_of(moments, points, left)
-  # where nothing is left of the scores, what is likelier is so by the chance of the draws
+  # if nothing is left of the scores, a higher density under the other form is chance
   is_right <- !is.null(natural) && !is.null(moments) && moments$nats < min(least_nats, natural$nats)
   without_null(list(if (!is_right) natural, moments))
 }
 
-# The best of the blocks of natural form, by the log density of held-out points, or else by this `worth` of a trial;
-# NULL for none.
+# The trial of the best block of natural form, by held-out log density or another `worth` of a trial; NULL for none.
 natural_trial <- function(points, train, left, children, parents, worth = function(trial) mean(trial$each)) {
   of_children <- natural_points(train$x, train$g, children, parents, points$pattern)
-  # copies of one draw have no scale
+  # copies of a single draw have no scale
   block <- if (have_fourth_powers(of_children$u, of_children$score)) natural_start(of_children)
   best <- NULL
   misses <- 0
@@ -130,7 +131,7 @@ natural_trial <- function(points, train, left, children, parents, worth = functi
   best
 }
 
-# The block of a trial fitted to all points, unless that is worse on the held-out ones.
+# The block of a trial, fitted again to all points unless the held-out log density falls.
 refitted <- function(trial, points, left) {
   again <- refit_block(trial$block, points)
   new <- if (!is.null(again)) trial_of(again, points, left)

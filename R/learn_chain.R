@@ -1,9 +1,9 @@
-# A chain of blocks in which points become standard normal: levels of children given parents or, where these leave much,
-# single children; then margins and what else is left.
+# A chain of blocks, maps after which the points are nearly standard normal: levels of children given parents or, where
+# these leave much, single children; then margins, another normal distribution, and curves. chain_in() calls fit_chain().
 
-# Points of each half that are searched.
+# Largest number of points in each half, for training and held out.
 most_search <- 800
-# Blocks after those of parents.
+# Largest number of blocks after levels or leaves.
 most_rest <- 6
 
 # points: list(x, g, train, test), of equal_points(), perhaps with the `pattern` of pattern_among(). Returns

@@ -1,10 +1,10 @@
-# Levels of a chain: all variables that are left become standard normal given a few of them, their parents, which are the
-# variables of the next level.
+# Levels of a chain: at each level all remaining variables but a few become standard normal given these few, their parents,
+# which are the variables of the next level. fit_chain() calls fit_levels().
 
-# Parents that are tried in full, where the first ones gain nothing.
+# Candidates for a parent that are tried with a full fit, until one gains.
 n_tried_parents <- 3
 
-# The state with blocks for the variables that are left: a block of children given their parents, then one of these, ...
+# The state of fit_chain() with blocks for these variables, level by level. NULL where a level has no normal distribution.
 fit_levels <- function(state, left) {
   while (length(left) > 0) {
     level <- fit_level(state$points, left)
@@ -17,8 +17,8 @@ fit_levels <- function(state, left) {
   state
 }
 
-# The children of these variables given the parents that they depend on most: list(block, parents). The first parents
-# that are tried are those on which most variables depend; then there is one more at a time.
+# One level: list(block, parents). First the hubs are tried as parents, then one parent more at a time, as long as the
+# held-out log density rises.
 fit_level <- function(points, left) {
   train <- rows_of_points(points, points$train)
   current <- trial_of(NULL, points, left)
@@ -42,8 +42,7 @@ fit_level <- function(points, left) {
   if (!is.null(block)) list(block = block, parents = current$parents)
 }
 
-# The likeliest trial given the first of these sets of parents with which the gain over the current one is sure; NULL
-# for none.
+# The best trial with the first of these sets of parents that gains over the current trial; NULL for none.
 trial_given <- function(sets, current, points, train, left) {
   for (parents in sets) {
     trials <- trials_with(points, train, left, parents)
@@ -55,8 +54,8 @@ trial_given <- function(sets, current, points, train, left) {
   }
 }
 
-# The variables that depend on more than half of the others, where these mostly do not depend on each other; none where
-# that is not known.
+# Hubs: variables that depend on more than half of the others, if these mostly do not depend on each other. None where the
+# pattern of dependence is not known.
 hubs_of <- function(pattern, left) {
   if (is.null(pattern)) {
     return(integer())
@@ -67,9 +66,8 @@ hubs_of <- function(pattern, left) {
   if (isTRUE(mean(share(pattern[children, children, drop = FALSE])) <= most_filled)) left[is_hub] else integer()
 }
 
-# Variables that may be parents, those first that take the largest share of the residual scores of the others; only
-# those that take enough.
-# trial: of trial_of().
+# Candidates for parents, sorted by the share of the other variables' score residuals that a function of the candidate
+# explains; only those that explain enough. trial: of trial_of(); parents: those that there are already.
 ranked_parents <- function(trial, x, left, parents) {
   rest <- setdiff(left, parents)
   E <- trial$off[, left, drop = FALSE]
@@ -86,8 +84,8 @@ ranked_parents <- function(trial, x, left, parents) {
   rest[ranked[nats[ranked] > max(worth, least_nats)]]
 }
 
-# Half the mean squares of columns of E that a curve in t, and z times a parabola, take away, where that is more than
-# so many coefficients take by chance.
+# Half the mean square of columns of E that is explained by regression on a curve in t and on the column of Z times a
+# parabola in t; only of columns where that is more than chance, by the Bayesian information criterion.
 nats_taken <- function(t, Z, E) {
   n <- length(t)
   s <- (t - stats::median(t)) / spread_of(t)
