@@ -1,12 +1,11 @@
-# The shape of a reference: blocks of children that depend on parents, fitted to the particles of a run and their
-# gradients, and kept where the particles that they were not fitted to are likelier so.
+# The shape of a reference: a chain of blocks of children given parents, fitted to the particles of a run and the gradients
+# there, and proposed where the log density of held-out particles is higher.
 
-# Points of each half to which blocks are fitted, at least: with fewer, features are found by chance.
+# Least number of points in each half: with fewer, features are found by chance.
 least_half <- 40
 
-# A reference that is not normal: list(reference, gain), with the gain in mean log density over the present one of
-# points that it was not fitted to. NULL where there is none, or it is no better. density: of counted_density(), or
-# NULL.
+# A reference that is not normal: list(reference, gain), with the gain in mean held-out log density over the present
+# reference. NULL where none is better. density: the target, of counted_density(), to ask for more points; or NULL.
 fit_shape <- function(record, density = NULL) {
   d <- ncol(record$particles)
   shape <- if (d <= rules$largest_exact) fit_dependent(record, density)
@@ -41,8 +40,8 @@ fit_dependent <- function(record, density) {
   if (isTRUE(gain > 0)) list(reference = shape$reference, gain = gain)
 }
 
-# Weighted points of a record, around their mean, with a factor L of their covariance. NULL where they are too few, or
-# gradients are missing.
+# Weighted points of a record: list(x, g, w, mean, L, genealogies), with x centred, gradients g, and a factor L of their
+# covariance. NULL where there are too few points or no gradients.
 weighted_points <- function(record) {
   d <- ncol(record$particles)
   weighty <- thinned(weighty_rows(record$log_weights), n_shape_points(d))
@@ -55,7 +54,7 @@ weighted_points <- function(record) {
   }
 }
 
-# The normal distribution or the Student t that the target is, by gradients; NULL where it is none.
+# The normal or Student t distribution that the target is exactly, by gradients; NULL where it is neither.
 exact_reference <- function(points) {
   nearest <- fit_gaussian_score(points, points$L)
   normal <- exact_normal(points, points$L, points$genealogies, nearest)
@@ -66,8 +65,8 @@ exact_reference <- function(points) {
   }
 }
 
-# A Student t in place of a chain without parents, where that is likelier. x: the points of the chain. NULL where the
-# chain is normal: that is another rung.
+# A Student t distribution instead of a chain without parents, where its log density is higher. x: the points of the chain.
+# NULL where the chain is normal, which another rung fits.
 with_heavy_tails <- function(shape, weighted, x) {
   student <- fit_student(weighted$x, weighted$w, weighted$L, weighted$genealogies)
   if (!is.null(student) && student$criterion > mean(shape$log_density)) {
@@ -78,8 +77,8 @@ with_heavy_tails <- function(shape, weighted, x) {
   }
 }
 
-# The gain in mean log density of held-out points over the present reference, where it is sure. Over a mixture, which is
-# no simpler, any counts; and what is exact is right also where no point has been.
+# The gain in mean held-out log density over the present reference, 0 where it is not significant. Over a mixture, which is
+# not simpler, any gain counts. A new exact space has an infinite gain, since it is right also where there are no points.
 gain_of <- function(shape, space, points, reference) {
   if (!is.null(space) && !is_mixture(reference) && !identical(space$changes, changes_of(reference))) {
     return(Inf)
@@ -89,8 +88,8 @@ gain_of <- function(shape, space, points, reference) {
   if (is_mixture(reference)) mean(new - present) else gain_over(new, present)
 }
 
-# Equally weighted points of a record: list(x, g, train, test), where no genealogy is in both halves. g is NULL where a
-# gradient is not finite.
+# Equally weighted points of a record: list(x, g, train, test), with the rows of both halves, which have no genealogy in
+# common. g is NULL if a gradient is not finite.
 equal_points <- function(record) {
   weighty <- weighty_rows(record$log_weights)
   n <- n_shape_points(ncol(record$particles))
@@ -105,8 +104,8 @@ equal_points <- function(record) {
 n_shape_points <- function(d) max(2 * most_search, points_per_variable * d)
 points_per_variable <- 16
 
-# The chain of blocks of the coordinates that are not exactly normal given these, and the reference that it makes:
-# list(chain, reference, log_density), with that of each point, but for inflation.
+# The chain of the coordinates that are not exactly normal given others, with the reference that it makes: list(chain,
+# reference, log_density), with the log density of each point before inflation.
 chain_in <- function(space, points) {
   d <- ncol(points$x)
   changes <- if (is.null(space)) list() else space$changes
@@ -126,9 +125,9 @@ chain_in <- function(space, points) {
   )
 }
 
-# The variance of coordinates of a reference over what was fitted, by the mean square that is left of their gradients.
-# Where it is rounding, the reference is right also where no particle has been. Else a child may be elsewhere beyond
-# them, and particles may not have seen both ends of a parent.
+# The factor by which the variance of each coordinate of a reference is inflated. off: mean squares of score residuals. If
+# all are rounding, the reference is exact and there is none. Otherwise children may be wrong beyond the particles, and
+# particles may not have reached both tails of a parent.
 inflation_of <- function(off, is_parent) {
   if (mean(off) < rules$nothing_left) {
     return(rep(1, length(off)))
@@ -136,7 +135,7 @@ inflation_of <- function(off, is_parent) {
   replace(ifelse(off < rules$nothing_left, 1, rules$inflation), is_parent, rules$inflation_parents)
 }
 
-# A reference that is normal before these maps, from the sampler's coordinates to those before `changes`.
+# A reference that is standard normal before these maps, which lead to the coordinates before the exact `changes`.
 new_chain_reference <- function(d, maps, changes = list(), inflation = rep(1, d)) {
   reference <- reference_gaussian(numeric(d))
   reference$maps <- maps
@@ -149,8 +148,8 @@ has_parents <- function(chain) length(chain$parents) > 0
 
 is_chain_normal <- function(chain) all(vapply(chain$blocks, `[[`, "", "form") == "normal")
 
-# The log density of held-out points under the best reference of the present kind: those that are fitted at once are
-# fitted to the other points.
+# The log density of held-out points under the present reference, or under one of its kind fitted to the training points,
+# where that is quick.
 present_density <- function(reference, points) {
   x <- points$x[points$test, , drop = FALSE]
   train <- rows_of_points(points, points$train)
@@ -167,7 +166,7 @@ present_density <- function(reference, points) {
   log_density_of(reference, x)
 }
 
-# The log density of rows of x under a reference, without its inflation, but for the constant of a normal distribution.
+# The log density of rows of x under a reference without its inflation, up to the constant of a normal distribution.
 log_density_of <- function(reference, x) {
   d <- ncol(x)
   if (is_function_reference(reference)) {
@@ -179,8 +178,8 @@ log_density_of <- function(reference, x) {
   at$log_jacobian + if (is_student_reference(reference)) log_student(square, d, reference$df) else -square / 2
 }
 
-# Of many variables: the present normal distribution with new means and scales, and the skew of its coordinates, by
-# gradients. NULL where there is no skew, or the present reference is of another kind.
+# For many variables: the present normal distribution with new means and scales, and the skew of its coordinates, by
+# gradients. NULL where there is no skew, or the present reference is not of this kind.
 fit_skewed <- function(record) {
   reference <- record$reference
   d <- ncol(record$particles)

@@ -1,12 +1,12 @@
-# What the fits of references share: weights, genealogies, and normal distributions as references.
+# Shared by the fits of references: rows by weight, genealogies, moments, and damped least squares.
 
-# Variance relative to the squared mean that may be rounding: (1e-12)^2.
+# A variance is rounding if it is below this part of the squared mean: (1e-12)^2.
 rounding_of_square <- 1e-24
 
-# The log density of a normal distribution at its coordinates z, but for a constant.
+# The log density of a normal distribution at the points whose standardised coordinates are z, without the constant.
 log_normal <- function(z, normal) -rowSums(z^2) / 2 - log_det(normal)
 
-# Every so many of the rows, so that at most n are left, but no less than `least_rows`.
+# Every k-th of the rows with weight, so that at most max(n, least_rows) are left: list(rows, w).
 thinned <- function(weighty, n) {
   by <- ceiling(length(weighty$rows) / max(n, rules$least_rows))
   keep <- seq(1, length(weighty$rows), by = by)
@@ -14,16 +14,16 @@ thinned <- function(weighty, n) {
   list(rows = weighty$rows[keep], w = w / sum(w))
 }
 
-# How many independent draws the particles are worth, by their genealogies: which of them
-# descend from the same first one.
+# The effective number of independent draws among the particles. Those that descend from the same initial particle, of one
+# genealogy, count as one draw.
 n_genealogies <- function(record) {
   n_independent(exp(normalise_log(record$log_weights)), record$origins)
 }
 
-# The same for normalised weights of particles of these groups.
+# The same for normalised weights w and these genealogies.
 n_independent <- function(w, groups) 1 / concentration(w, groups)
 
-# Which rows are in the first of two halves, in which particles of one genealogy stay together.
+# Which rows are in the first of two halves; particles of one genealogy are in the same half.
 in_first_half <- function(record, rows) record$origins[rows] %% 2 == 0
 
 is_normal <- function(reference) {
@@ -31,20 +31,20 @@ is_normal <- function(reference) {
     is.null(reference$maps) && is.null(reference$changes)
 }
 
-# Whether a reference has no shape.
+# Whether a reference is a normal distribution without maps.
 is_plain <- function(reference) {
   is_function_reference(reference) || is_normal(reference) || is_mixture(reference)
 }
 
-# The mean of the particles, and the factor of their covariance; NULL where there are
-# fewer of them than dimensions.
+# The mean of the particles, the factor of their covariance and the centred particles; NULL where there are fewer of them
+# than dimensions.
 weighted_factor <- function(record, weighty) {
   x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
   moments <- moments_of(x, weighty$w)
   if (!is.null(moments)) c(moments, list(centred = sweep(x, 2, moments$mean)))
 }
 
-# The same of the rows of x with normalised weights w, which are NaN where none has any.
+# The same for rows of x with normalised weights w, which are NaN if all weights are 0.
 moments_of <- function(x, w) {
   if (!isTRUE(1 / sum(w^2) >= max(rules$least_ess, ncol(x)))) {
     return(NULL)
@@ -54,14 +54,12 @@ moments_of <- function(x, w) {
   if (!is.null(L)) list(mean = mean, L = L)
 }
 
-# Whether those of all numbers are finite: fits take them.
+# Whether fourth powers of all numbers are finite, which fits compute.
 have_fourth_powers <- function(x, g) all(is.finite(x^4), is.finite(g^4))
 
-# The lower triangular factor of the covariance of weighted rows of mean 0; NULL when
-# there is none. `mean` is what was taken from them to get there. The covariance is full
-# when there are many particles for the dimension, with its correlations shrunk by the
-# rule of Schaefer and Strimmer (2005), and else diagonal; with fewer particles than
-# dimensions even that is not worth it.
+# The lower triangular factor of the covariance of weighted rows with mean 0, from which `mean` has been subtracted. NULL
+# where it cannot be estimated. Where there are many particles for the dimension, the covariance is full, with correlations
+# shrunk by the rule of Schaefer and Strimmer (2005), and otherwise diagonal.
 fit_scale <- function(x, w, mean = 0) {
   d <- ncol(x)
   n <- 1 / sum(w^2)
@@ -84,12 +82,12 @@ fit_scale <- function(x, w, mean = 0) {
   if (!is.null(upper)) sd * t(unname(upper))
 }
 
-# Of normal equations whose columns are of unit length: it keeps them from being singular.
+# Least damping of normal equations whose columns have unit length, so that they are not singular.
 least_damping <- 1e-9
 
-# Least squares by the method of Gauss and Newton with damping, from these parameters on: list(free, at, left), with the
-# parameters, what residual_at() is there and the sum of squares. residual_at: a function of the parameters to a list
-# with the residual r; slopes_at: a function of both to the derivatives of r, a column a parameter.
+# Nonlinear least squares by the method of Levenberg and Marquardt, with `free` as initial parameters: list(free, at, left),
+# the parameters found, residual_at() there, and the sum of squares. residual_at(free) returns a list with the residual r,
+# slopes_at(free, at) the derivatives of r, a column for each parameter. At most `most` iterations.
 damped_least_squares <- function(free, residual_at, slopes_at, most) {
   at <- residual_at(free)
   left <- sum(at$r^2)

@@ -5,7 +5,7 @@
 # `least_inside` is between the edges, all of them are beyond in one case of five, and where a
 # tenth is in one of thirty.
 n_marginal_draws <- 32
-# Points that are asked for again since their gradients are furthest off.
+# Of the points whose gradients are furthest from those of a standard normal distribution, so many are checked as well.
 n_furthest_off <- 8
 # Half of the way of a difference of log densities along a parabola, in standard deviations: so a
 # log density of 1,000, with 16 digits, makes an error of 1e-11.
@@ -98,8 +98,8 @@ knows_most <- function(space) {
   !is.null(space) && 2 * length(space$exact) >= ncol(space$points$x)
 }
 
-# Which of those coordinates that a space leaves depend on each other, as pattern_among(); a row and a column for each
-# coordinate, FALSE for the others.
+# Which of the coordinates that are not exactly normal depend on each other, as of pattern_among(); with a row and a column
+# for each coordinate, FALSE for the exactly normal ones. NULL where it is not known.
 pattern_left <- function(space, x, density) {
   left <- given_of(space)
   maps <- change_maps(space$changes)
@@ -112,7 +112,7 @@ pattern_left <- function(space, x, density) {
   }
 }
 
-# Whether a space makes most of those coordinates that it leaves depend on each other that do not in the pattern of all.
+# Whether most pairs of remaining coordinates that are independent in the pattern of all depend on each other in the space.
 fills <- function(of_left, pattern) {
   if (is.null(of_left) || is.null(pattern)) {
     return(FALSE)
@@ -164,9 +164,9 @@ left_by_normal <- function(normal, points) {
   replace(left, !is.finite(left), Inf)
 }
 
-# Some of the points after these changes, with the gradients along coordinates that should be standard `normal`:
-# where the target has none of its own by differences over ways that lose no digits there. Those are among them at which
-# their own gradients are furthest from such a one, since of these the changes may be wrong.
+# Some of the points after these changes, with gradients along the coordinates that should be standard `normal`: where the
+# target has no gradient of its own, by differences over a distance that loses no digits. Among the points are those whose
+# own gradients are furthest off, where the changes may be wrong.
 asked_along <- function(normal, points, changes, density) {
   d <- ncol(points$x)
   x <- sweep(points$x, 2, points$mean, "+")
