@@ -7,7 +7,8 @@
 #
 # Evidence, `log z`: the log evidence of every fit is off by 0.1, or by 0.02 where its error is below 0.002. Each line
 # with expect_log_z() has to fail.
-# Jacobians, `jacobian of ...`: that of one map, or of one kind of bounds, is left out. A test of an evidence has to fail.
+# Jacobians, `jacobian of ...`: that of one map, or of one kind of bounds, is left out. A test of an evidence has to fail;
+# of LOGIT, which only programs of Stan have, a test by differences.
 # Gradients, `gradient of ...`: the first coordinate is off by 1 %, after one map or of one built-in target. Weights
 # and bridge are valid under any gradient, so that a test by differences has to fail.
 
@@ -79,7 +80,7 @@ of_jacobians <- lapply(setdiff(names(tests_of_map), "bounds"), function(map) {
 
 tests_of_bounds <- c(
   ABOVE = "test-constraints.R", BELOW = "test-constraints.R", BETWEEN = "test-constraints.R",
-  TRUNCATED = "test-truncated.R", LOGIT = "test-truncated.R"
+  TRUNCATED = "test-truncated.R", LOGIT = "test-constraints.R"
 )
 of_bounds <- lapply(names(tests_of_bounds), function(kind) {
   mutation(

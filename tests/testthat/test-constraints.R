@@ -330,3 +330,35 @@ test_that("printing says the bounds", {
   expect_match(printed[3], "bounds: 0 < s, -1 < p < 1", fixed = TRUE)
   expect_length(capture.output(print(normal_target(2))), 2)
 })
+
+test_that("each kind of bounds has the Jacobian and the gradients of its map, both ways", {
+  # unbounded, above, below, between, as far as the bounds, and the logit of a place as far as the bounds
+  map <- list(
+    name = "bounds", lower = c(-Inf, 1, -Inf, -1, -1, -Inf), upper = c(Inf, Inf, 2, 3, 3, Inf),
+    truncated = c(0, 0, 0, 0, 1, 1)
+  )
+  set.seed(2)
+  d <- length(map$lower)
+  u <- matrix(runif(10 * d, -1.8, 1.8), 10)
+  to_x <- function(u) internal("through_maps")(list(map), u)
+  at <- to_x(u)
+  step <- 1e-5
+  slopes <- jacobian_slopes <- 0 * u
+  for (j in seq_len(d)) {
+    moved <- step * (col(u) == j)
+    plus <- to_x(u + moved)
+    minus <- to_x(u - moved)
+    slopes[, j] <- (plus$x - minus$x)[, j] / (2 * step)
+    jacobian_slopes[, j] <- (plus$log_jacobian - minus$log_jacobian) / (2 * step)
+  }
+  expect_equal(at$log_jacobian, rowSums(log(abs(slopes))), tolerance = 1e-8)
+  # the density of u is that of x times the Jacobian
+  of_u <- matrix(rnorm(10 * d), 10)
+  of_x <- (of_u - jacobian_slopes) / slopes
+  forward <- internal("through_maps")(list(map), u, of_u)
+  expect_equal(forward$g, of_x, tolerance = 1e-7)
+  back <- internal("before_maps")(list(map), at$x, of_x)
+  expect_equal(back$x, u, tolerance = 1e-10)
+  expect_equal(back$g, of_u, tolerance = 1e-7)
+  expect_equal(back$log_jacobian, -at$log_jacobian, tolerance = 1e-10)
+})
