@@ -122,7 +122,7 @@ core_config <- function(sampler, path, tuner, key) {
 # The error where all particles of a run have died.
 abort_dead <- function(record, sampler) {
   seen <- look_at_dead(sampler, record$dead$at)
-  helps <- what_revives(seen, record$dead$step)
+  helps <- advice_for_dead(seen, record$dead$step)
   abort(
     c(
       "No particle is left {where_in_run(record$dead$step, record$dead$run)}: every weight is zero.",
@@ -148,7 +148,7 @@ abort_dead <- function(record, sampler) {
 }
 
 # Advice, in two lines at most, where all particles have died in this step. seen: of look_at_dead().
-what_revives <- function(seen, step) {
+advice_for_dead <- function(seen, step) {
   if (is.null(seen) || seen$any_finite || step > 1) {
     return("Try more steps ({.arg n_steps}), a {.arg reference} closer to the target, or more
       particles ({.arg n_particles}).")
