@@ -1,11 +1,10 @@
-# The bridge estimate: a second estimate of the evidence, from the draws of the islands
-# and from draws of a normal distribution that is fitted to them (Meng and Wong, 1996).
+# Bridge sampling (Meng and Wong, 1996): a second estimate of the evidence, from the draws of the islands and from draws
+# of a distribution that is fitted to them. Called by estimate_evidence().
 
-# The islands are halved. A distribution fitted to the draws of one half is bridged to the
-# draws of the other, which do not depend on it; then the halves change places, and the
-# mean of the two is the estimate. All this is done in the coordinates of the reference,
-# where its conditional scales and bends are gone. Returns list(estimate, n_target_evals);
-# the estimate is NULL where too few islands live or no distribution can be fitted.
+# The islands are split into halves. The distribution fitted to the draws of one half is bridged to the draws of the
+# other half, on which it does not depend, and vice versa; the estimate is the mean of both. The distribution is fitted
+# in the coordinates of the reference, in which the target is nearly normal. Returns list(estimate, n_target_evals),
+# without `estimate` where too few islands have particles left, or no distribution can be fitted.
 bridge <- function(sampler, final) {
   living <- unique(final$island)
   if (length(living) < rules$bridge_islands) {
@@ -25,8 +24,8 @@ bridge <- function(sampler, final) {
   )
 }
 
-# fitted_to, rest: the draws that the distribution is fitted to, and the others. Returns list(log_z,
-# variance, n_target_evals); NA where there is no estimate.
+# The estimate from one half: list(log_z, variance, n_target_evals), NA where there is none. fitted_to, rest: rows of
+# the draws that the distribution is fitted to, and of the others; half: 1 or 2.
 bridge_half <- function(sampler, final, fitted_to, rest, half) {
   middle <- fit_bridge(final, fitted_to)
   if (is.null(middle)) {
@@ -38,7 +37,7 @@ bridge_half <- function(sampler, final, fitted_to, rest, half) {
   c(solved, n_target_evals = length(rest))
 }
 
-# The log ratios of target and distribution at n draws from this.
+# The log ratios of the target to the fitted distribution `middle` at n draws from the latter.
 log_ratios <- function(sampler, final, middle, n, half) {
   draws <- with_seed(seed_of_run(sampler$seed, bridge_key - half), draw_bridge(middle, n))
   name <- sprintf("bridge-%d-%d-%d", final$island[1], length(unique(final$island)), half)
@@ -60,9 +59,9 @@ log_ratios <- function(sampler, final, middle, n, half) {
 
 # the distribution ------------------------------------------------------------
 
-# In the coordinates of the reference: a Student t or a mixture where the reference is one, else
-# a normal distribution, from draws and gradients where there are any. NULL where none can be
-# fitted.
+# The distribution fitted to these rows of the draws, in the coordinates of the reference: a Student t or a mixture if
+# the reference is one, else a normal distribution, by gradients where there are any. A list(mean, L) with `df` for a
+# Student t, or list(mixture); NULL where none can be fitted.
 fit_bridge <- function(final, rows) {
   weighty <- weighty_rows(final$log_weights[rows])
   rows <- rows[weighty$rows]
@@ -114,8 +113,8 @@ log_bridge <- function(middle, x, rows = seq_len(nrow(x))) {
 
 # the equation ----------------------------------------------------------------
 
-# The equation of Meng and Wong, and the variance of its solution: list(log_z, variance), of src/bridge.c. log_y, log_x:
-# log ratios of target and distribution at draws from the one and at weighted draws from the other.
+# The solution of the equation of Meng and Wong and its variance: list(log_z, variance), see src/bridge.c. log_y, log_x:
+# log ratios of the target to the distribution, at draws from the distribution and at weighted draws from the target.
 solve_bridge <- function(log_y, log_x, log_weights, origins, island) {
   weighty <- weighty_rows(log_weights)
   rows <- weighty$rows

@@ -1,16 +1,16 @@
-# The evidence where random effects are integrated out. What is sampled has Laplace's approximation of the integral,
-# times the surrogate of its correction where there is one. Ratios at draws lead from there to the exact evidence and to
-# Laplace's.
+# The evidence of models whose random effects are integrated out. The sampled density uses Laplace's approximation of
+# the integral, times a surrogate of its correction where there is one. Importance ratios at some of the draws lead from
+# its evidence to the exact one and to that by Laplace's approximation. Called when a fit is made.
 
-# Draws at which the integral is computed: at first, and at most.
+# First and largest number of draws at which the integral is computed.
 few_ratios <- 64
 most_ratios <- 512
 
-# estimate: of what was sampled. precision: the standard error that is asked for, or NULL. most: evaluations that are
-# left for it, or NULL. Returns the `estimate` to report, and for a target with effects `laplace`, a list: `log_z` and
-# `std_error` of Laplace's approximation, the `correction` that leads from there to the exact evidence, NA where it is
-# not made, its `correction_error`, and in words the `method` of the integral; `khat`, the Pareto k of its ratios, NULL
-# for none; and `counts`, what it has cost.
+# estimate: that of the sampled density; precision: the requested standard error, or NULL; most: the number of
+# evaluations that are left. Returns the `estimate` to report, and for a target with effects: `laplace`, a list of
+# `log_z` and `std_error` by Laplace's approximation, the `correction` from there to the exact evidence (NA where it is
+# not computed), its `correction_error`, and the `method` of the integral in words; `khat`, the Pareto k of the ratios,
+# or NULL; and `counts`, the cost.
 estimate_effects <- function(target, estimate, draws, precision, seed, most) {
   effects <- target$effects
   if (is.null(effects)) {
@@ -36,10 +36,10 @@ estimate_effects <- function(target, estimate, draws, precision, seed, most) {
   )
 }
 
-# From what was sampled to the exact evidence: a list of the difference `log_z`, its `std_error` and the `method`; and
-# of the draws at which the integral was computed the `rows`, and the log of `laplace`'s approximation over what was
-# sampled.
-# integral: of counted_integral(). wanted: the standard error. `n_sampled`: how often what was sampled was evaluated.
+# The difference of the exact log evidence from that of the sampled density: a list of the difference `log_z`, NA where
+# it is not computed, its `std_error` and `method`; of the draws at which the integral was computed the `rows`, and the
+# log ratios to the sampled density of the `exact` integral and of `laplace`'s approximation; and `n_sampled`, the
+# number of evaluations of the sampled density. integral: of counted_integral(); wanted: the requested standard error.
 integrate_effects <- function(target, integral, draws, wanted, most) {
   why <- why_laplace(target$effects)
   if (is.null(why) && nrow(draws$particles) == 0) why <- "since no draws were kept"
@@ -69,15 +69,14 @@ integrate_effects <- function(target, integral, draws, wanted, most) {
   found
 }
 
-# The Pareto k of the ratios, where their mean has an error that matters; else NULL. It takes nearly `most_ratios` of them
-# to tell it, by a fifth.
+# The Pareto k of the ratios, from the largest fifth of them, if the error of their mean matters; else NULL.
 khat_of_ratios <- function(found) {
   n <- length(found$exact)
   if (isTRUE(found$std_error > rules$sure_bridge)) tail_khat(exp(found$exact - max(found$exact)), rep(1 / n, n), 0.2)
 }
 
-# A list of the difference `log_z` and its `std_error`: by the surrogate at all draws, and by what this leaves where the
-# integral was computed.
+# The difference of the log evidence by Laplace's approximation from that of the sampled density: a list of `log_z` and
+# its `std_error`, by the surrogate at all draws and its residual at the draws where the integral was computed.
 from_sampled_to_laplace <- function(surrogate, draws, exact) {
   log_ratio <- -surrogate_ratio(surrogate, draws$particles)
   means <- list(mean_of_ratios(log_ratio, exp(draws$log_weights), draws$island))
@@ -91,8 +90,8 @@ from_sampled_to_laplace <- function(surrogate, draws, exact) {
   list(log_z = sum(of("log_z")), std_error = sqrt(sum(of("std_error")^2)))
 }
 
-# The log of a weighted mean of ratios, and its standard error by the delta method: that of independent draws or that
-# which islands show, whichever is larger.
+# The log of a weighted mean of ratios, `log_z`, and its standard error by the delta method: the larger one of that for
+# independent draws and that between islands.
 mean_of_ratios <- function(log_ratio, w, island) {
   if (isTRUE(all(log_ratio == 0))) {
     return(list(log_z = 0, std_error = 0))

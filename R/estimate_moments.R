@@ -1,17 +1,18 @@
-# Whether the draws tell means and standard deviations. Far out a density may fall like a power: the draws then have
-# a mean of squares, as any numbers have, but the next million have another, and the target may have none. The log
-# evidence and quantiles are not affected.
+# Heavy tails, by the Pareto k of the draws, and the precision of posterior means. Where a density falls off like a
+# power, the sample moments of the draws do not converge, and those of the target may not exist. The log evidence and
+# quantiles are not affected. Called when a fit is made, and by its summaries.
 
-# Decimal logarithm of a value whose square is no number any more.
+# Decimal logarithm of a value whose square nearly overflows.
 largest_square <- 150
-# Points that tell whether a variable stays in a finite range, and by which part it may grow from afar to ten times as
-# far: what grows like a logarithm does so by a third.
+# Points at which variables of finite range are found.
 n_range_points <- 32
+# Largest relative growth of such a variable from far out to ten times as far: one that grows like a logarithm grows by
+# a third.
 same_range <- 0.01
 
 # The variables whose standard deviations, or even means, cannot be estimated from the draws: a table with a row for
-# each of these, `variable`, `khat`, the shape of its heavier tail, and `mean_ok`, whether the mean can be. NULL for a
-# fit without draws.
+# each, of the `variable`, `khat`, the shape of its heavier tail, and `mean_ok`, whether its mean can be estimated. NULL
+# for a fit without draws.
 heavy_tails <- function(fit) {
   if (!is.null(fit$moments)) {
     return()
@@ -19,13 +20,13 @@ heavy_tails <- function(fit) {
   weighty <- weighty_rows(fit$log_weights)
   most <- most_of_shape(1 / c(crossprod(weighty$w)))
   some <- thinned(weighty, rules$most_judged)
-  # those of generalised Pareto distributions, see src/pareto.c
+  # shapes of generalised Pareto distributions fitted to the tails, see src/pareto.c
   shapes <- function(n) {
     .Call(r_tail_shapes, fit$particles, some$rows, some$w, n, rules$part_of_tail, rules$tail_level, TRUE)
   }
   n <- 1 / sum(some$w^2)
   khat <- shapes(n)
-  # copies of few draws show no tail
+  # again by the number of independent draws, since copies of a few draws do not show a tail
   if (any(khat > most / 2, na.rm = TRUE)) khat <- shapes(min(n, ess_mean(fit), na.rm = TRUE))
   heavy <- which(khat > most / 2)
   if (length(heavy) > 0) {
@@ -34,16 +35,15 @@ heavy_tails <- function(fit) {
   new_table(variable = colnames(fit$particles)[heavy], khat = khat[heavy], mean_ok = khat[heavy] <= most)
 }
 
-# The names of those variables that stay in a finite range wherever the sampler goes, as what has two bounds does,
-# and probabilities, angles and correlations of programs: those whose values are no larger from afar than from ten times
-# as far.
+# The names of the variables of finite range, such as those with two bounds, and probabilities, angles and correlations
+# of programs: their values are hardly larger at points ten times as far out.
 of_finite_range <- function(target) {
   size <- function(scale) {
     points <- scale * sin(outer(seq_len(n_range_points), seq_len(target$dim)^2))
     x <- if (is.null(target$outputs)) {
       change_scale(target, points, to_user = TRUE)
     } else {
-      # where a program fails nothing is known
+      # where a program fails, the range is unknown
       suppressWarnings(kept_outputs(target, points), classes = "autosmc_warning_outputs")
     }
     apply(abs(x), 2, max)
@@ -54,21 +54,20 @@ of_finite_range <- function(target) {
   variables[which(far < 10^largest_square & far <= near * (1 + same_range))]
 }
 
-# The Pareto k of the upper tail of x, of draws with these weights, by default as long a tail as Vehtari et al. have it;
-# not finite where it cannot be told.
+# The Pareto k of the upper tail of weighted draws x, not finite where it cannot be estimated. The default length of the
+# tail is that of Vehtari, Simpson, Gelman, Yao and Gabry (2024).
 tail_khat <- function(x, w, part = min(0.2, 3 * sqrt(sum(w^2)))) {
   .Call(r_tail_shapes, cbind(x), seq_along(x), w, 1 / sum(w^2), part, 0, FALSE)
 }
 
-# Above it a mean of ratios is not to be trusted (Vehtari, Simpson, Gelman, Yao and Gabry, 2024). Smoothed by the fitted
-# tail such means have the same errors.
+# Largest Pareto k of ratios whose mean is reliable (Vehtari, Simpson, Gelman, Yao and Gabry, 2024).
 largest_khat <- 0.7
 
-# The largest shape k of a tail of h with which n draws tell the mean of h in practice (Vehtari, Simpson, Gelman, Yao
-# and Gabry, 2024); there is a mean where k is below 1. The tail of squares is twice as heavy as that of x.
+# The largest Pareto k of h for which n draws suffice for the mean of h in practice (Vehtari, Simpson, Gelman, Yao and
+# Gabry, 2024); the mean exists for k below 1. The k of the squares of x is twice that of x.
 most_of_shape <- function(n) 1 - 1 / log10(n)
 
-# A sentence for the variables of which not even the mean can be told, and one for the others; NULL for none.
+# A sentence for the variables whose means cannot be estimated, and one for the others; NULL for none.
 describe_heavy <- function(heavy) {
   if (NROW(heavy) == 0) {
     return()
@@ -94,9 +93,9 @@ warn_of_heavy_tails <- function(fit) {
   }
 }
 
-# how well means are known --------------------------------------------------------
+# precision of means -----------------------------------------------------------
 
-# Of the moments that a fit keeps; see only_moments().
+# The variances of the moments that a fit keeps; see only_moments().
 variances_kept <- function(moments) if (is.matrix(moments$covariance)) diag(moments$covariance) else moments$covariance
 
 weighted_moments <- function(fit) {
@@ -108,8 +107,8 @@ weighted_moments <- function(fit) {
   list(mean = unname(weighted_mean(fit$particles, w, rows)), sd = unname(weighted_sd(fit$particles, w, rows)))
 }
 
-# For each island, its share in the estimate times how far its own mean is off; an
-# island in which all died has no share.
+# The Monte Carlo standard errors of the means, from the differences between islands, weighted by their shares in the
+# estimate; NA for a single island.
 mcse_mean <- function(fit, mean) {
   n <- NROW(fit$islands)
   if (n < 2) {
@@ -126,7 +125,7 @@ mcse_mean <- function(fit, mean) {
   unname(sqrt(n / (n - 1) * Reduce(`+`, squares)))
 }
 
-# Whether numbers of a column differ; NA where some are none.
+# Whether the numbers of each column differ; NA where some are missing.
 varying_columns <- function(x) {
   vapply(seq_len(ncol(x)), function(j) {
     ends <- range(x[, j])
@@ -134,10 +133,10 @@ varying_columns <- function(x) {
   }, NA)
 }
 
-# Of a fit, or of islands that are pooled: how many independent draws would give as good means. Of the variables' figures
-# this is the harmonic mean, whose inverse is unbiased. By chance few islands may
-# agree too well; the weights alone allow no more than Kish's figure, which is that of draws from a reference that is
-# the target. What does not vary, as the upper triangle of a Cholesky factor, has no figure.
+# The effective sample size for means, of a fit or of pooled islands: the harmonic mean over the variables, since its
+# inverse is unbiased. It is at most Kish's effective sample size of the weights, since few islands may agree by chance;
+# for an exact reference it is Kish's. Variables that are constant, such as entries of the upper triangle of a Cholesky
+# factor, are left out.
 ess_mean <- function(fit) {
   kish <- if (is.null(fit$moments)) {
     1 / sum(exp(2 * fit$log_weights))

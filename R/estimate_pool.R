@@ -1,26 +1,27 @@
-# Islands held together: their records, and the draws of all of them in one matrix.
+# Pooling of islands: the draws of all islands in one matrix, weighted by the islands' estimates. Called by
+# run_islands().
 
-# By Student's t, of 95 %.
+# An estimate with its 95 % confidence interval, by Student's t with `df` degrees of freedom.
 interval <- function(log_z, std_error, df) {
   half <- if (is.na(std_error)) NA_real_ else stats::qt(0.975, df) * std_error
   list(log_z = log_z, std_error = std_error, conf_low = log_z - half, conf_high = log_z + half)
 }
 
-# What of a record is not pooled.
+# The parts of a record that are not pooled.
 of_island_alone <- function(record) {
   alone <- c("dead", "steps", "runs", "log_weights", "all", "shared", "mean", "within")
   record[intersect(names(record), alone)]
 }
 
-# Islands that are held together: their `records`, without what is pooled, and the pooled `draws`, of
-# which `all` are the particles where the others are of a part of them. An environment, so that nothing
-# else holds these, and they are added to in place.
+# An environment for pooled islands: their `records` without the pooled parts, and the pooled `draws`. Where only part
+# of the particles have gradients and coordinates, `draws$all` has all of them. Draws are added in place, without a
+# copy.
 hold_islands <- function(records = list(), draws = list()) {
   list2env(list(records = records, draws = draws), parent = emptyenv())
 }
 
-# Adds islands with these numbers. record_of: the record of each. It is asked for when the one before is
-# pooled, so that no more than one is there twice.
+# Adds the islands with these numbers. record_of: a function that returns the record of one of them. It is called when
+# the one before has been pooled, so that the draws of only one island are in memory twice.
 pool_islands <- function(held, indices, record_of, ...) {
   n <- n_living(held$records)
   most <- n + length(indices)
@@ -35,15 +36,15 @@ pool_islands <- function(held, indices, record_of, ...) {
   }
   held$records <- lapply(add_up_covariances(c(held$records, new)), of_island_alone)
   for (name in names(held$draws)) {
-    # of an island in which all died there are none
+    # islands in which all particles died have no draws
     n_each <- lengths(lapply(held$records, function(record) (if (name == "all") record$all else record)$log_weights))
     n <- sum(n_each)
     if (NROW(held$draws[[name]]) > n) held$draws[[name]] <- take_rows(held$draws[[name]], seq_len(n))
   }
 }
 
-# Puts the draws of an island after those of n others, and returns its record without them. most: for how
-# many living islands there is to be room.
+# Appends the draws of an island to those of n others, and returns its record without them. most: the number of islands
+# for which memory is reserved.
 pool_record <- function(held, record, n, most) {
   if (!is.null(record$origins)) {
     # the first particles of each island get numbers of their own
@@ -58,8 +59,8 @@ pool_record <- function(held, record, n, most) {
   record[setdiff(names(record), c("particles", of_draws))]
 }
 
-# What is pooled of so many islands, and below it the same of one more; NULL for nothing. What there is
-# of the first of a call gets room for all of them, which the others are written into.
+# The pooled matrix or vector of `n_islands` islands with x appended; NULL where both are NULL. At the first island of a
+# call memory for `most` islands is reserved, into which the others are written.
 put_after <- function(pooled, x, n_islands, most) {
   if (is.null(x)) {
     return(pooled)
@@ -68,14 +69,13 @@ put_after <- function(pooled, x, n_islands, most) {
   if (is.null(pooled)) with_room(x, n_rows) else .Call(r_put_rows, with_room(pooled, n_rows), n_islands * NROW(x), x)
 }
 
-# A matrix, or a vector, with n rows, of which the first are those of x, and the others are yet to be
-# written.
+# x, a matrix or a vector, extended to n rows, of which the further ones are not yet set.
 with_room <- function(x, n) if (NROW(x) == n) x else .Call(r_with_room, x, n)
 
-# Draws are pooled with weights in proportion to each island's estimate. Returns
-# list(islands, steps, ...): a table with a row an island, the steps of all, and the
-# pooled particles as a record has them, also in `all`, with the `island` of each, or their
-# `moments`; islands in which all died add nothing but their row.
+# The draws pooled with weights in proportion to each island's estimate: list(islands, steps, ...), with a table with a
+# row for each island, the steps of all, and the pooled particles as in a record, also in `all`, with the `island` of
+# each, or their `moments`. Islands in which all particles died only have a row in the table. start: the number of the
+# first island.
 pool <- function(held, reference, start = 1) {
   islands <- islands_table(held$records, start)
   alive <- which(!vapply(held$records, is_dead, NA))
@@ -99,7 +99,7 @@ pool <- function(held, reference, start = 1) {
   )
 }
 
-# A row an island. start: the number of the first.
+# A table with a row for each island.
 islands_table <- function(records, start = 1) {
   runs <- unclass(bind_rows(lapply(records, `[[`, "runs")))
   runs$run <- NULL

@@ -58,7 +58,7 @@ new_course <- function(sampler, path, plan, records = list(), passes = list(), p
 # The course restarted without the given fit, after it has failed from there. Its runs stay in the records.
 restarted_without_fit <- function(course) {
   why <- course$fails
-  inform("cold", c("i" = "From the fit that is the {.arg reference}, {why}: the target is fitted without it."))
+  inform("cold", c("i" = "Starting from the fit in {.arg reference}, {why}: the target is fitted without it."))
   sampler <- without_fit(course$sampler)
   passes <- c(course$passes, if (!is.null(course$result)) list(unused(course$result$row)))
   if (is.null(sampler$scout)) sampler <- scouted(sampler, course$plan)

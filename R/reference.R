@@ -1,6 +1,6 @@
-# References: where the path starts. Of class `smc_reference`, and of four kinds,
-# `smc_reference_gaussian`, `smc_reference_student`, `smc_reference_function`, and
-# `smc_reference_mixture`, which the scout makes.
+# Reference distributions, at temperature 0 of the path, and their constructors. They have the class `smc_reference` and
+# one of the classes `smc_reference_gaussian`, `smc_reference_student`, `smc_reference_function` and
+# `smc_reference_mixture`, of which only the scout and the fits make the last.
 
 #' Reference: a normal distribution
 #'
@@ -93,8 +93,8 @@ reference_student <- function(df, mean = 0, sd = 1, cov = NULL) {
   )
 }
 
-# With fewer degrees of freedom, draws overflow: squares above 1e308 have a probability of
-# 4e-16 with 0.1, and of 3 % with 0.01.
+# Least degrees of freedom: with fewer, draws overflow. Squares above 1e308 have a probability of 4e-16 for 0.1, and of
+# 3 % for 0.01.
 least_df <- 0.1
 
 location_and_scale <- function(mean, sd, cov, chol, sd_given) {
@@ -121,7 +121,7 @@ check_factor <- function(chol) {
     abort_argument(chol, "chol", expected)
   }
   if (!is_square(chol) || any(diag(chol) <= 0) || any(chol[upper.tri(chol)] != 0)) {
-    abort("{.arg chol} must be {expected}; it is not.")
+    abort("{.arg chol} must be {expected}.")
   }
   unname(chol)
 }
@@ -134,7 +134,7 @@ check_covariance <- function(cov) {
   }
   upper <- factor_or_null(cov)
   if (is.null(upper) || !isSymmetric(unname(cov))) {
-    abort("{.arg cov} must be {expected}; it is not.")
+    abort("{.arg cov} must be {expected}.")
   }
   t(unname(upper))
 }
@@ -185,8 +185,8 @@ format_location_and_scale <- function(reference) {
 #'   do), made with R's generator. It is run with a seed that belongs to the run,
 #'   and the state of the generator is put back after it.
 #' @param log_density a function: the log density of these draws, as that of
-#'   [target_function()], but *normalised*: what it lacks for that is missing from
-#'   `log_z`. It should be finite wherever the target is not impossible.
+#'   [target_function()], but *normalised*: a missing constant would be subtracted from
+#'   `log_z`. It should be finite wherever the density of the target is positive.
 #' @param gradient the gradient of `log_density`, as that of [target_function()]:
 #'   a function, or NULL for the attribute `"gradient"` or central differences.
 #' @param vectorized whether `log_density` and `gradient` take all points at once
@@ -242,13 +242,13 @@ reference_function <- function(
 
 # draws -----------------------------------------------------------------------
 
-# A seed for R's generator, from -(2^31 - 1) to 2^31 - 1, another one for every
-# run of the same seed: the factor has no divisor in common with 2^32 - 1.
+# A seed for R's generator, from -(2^31 - 1) to 2^31 - 1, that differs between the keys of a seed: the factor has no
+# divisor in common with 2^32 - 1.
 seed_of_run <- function(seed, key) {
   (seed + 1299709 * key) %% (2^32 - 1) - (2^31 - 1)
 }
 
-# Of a target that was given its prior, on the user's scale: a row a draw.
+# n draws from the prior of a target, on the user's scale, a row for each.
 prior_draws <- function(target, n) {
   x <- target$prior$sample(n)
   check_draws(x, n, target, "prior$sample")

@@ -1,13 +1,14 @@
-# References and their maps as the core takes them.
+# References and their maps in the form that the compiled core reads. Called by run_sampler() and the fits of
+# references.
 
 maps_of <- function(reference, dim) {
   if (is_function_reference(reference)) list() else reference_maps(reference, dim)
 }
 
-# The reference as the core reads it: `maps` from z to the unconstrained scale, in this
-# order, each a list of its `name` in the core and of its parameters (none for what is
-# standard already); the degrees of freedom `df` of a Student t; and for R functions the
-# list `evaluate` from interface_of_run(), with draws; or a `mixture` (see learn_mixture.R).
+# The reference as the core reads it, a list: `maps` from z to the unconstrained scale, in this order, each with its
+# `name` in the core and its parameters (no map for the identity); the degrees of freedom `df` of a Student t; a
+# `mixture` (see learn_mixture.R); and for R functions `reference`, the list `evaluate` from interface_of_run() with
+# draws.
 interface_reference <- function(settings, evaluate, key) {
   reference <- settings$reference
   if (is_function_reference(reference)) {
@@ -20,7 +21,7 @@ interface_reference <- function(settings, evaluate, key) {
   )
 }
 
-# A reference as its constructors make it, with maps for as many variables as the target has.
+# The reference itself, after a check of its class, its version and its dimension.
 check_reference <- function(reference, target) {
   check_class(
     reference, "reference", "smc_reference",
@@ -36,14 +37,14 @@ check_reference <- function(reference, target) {
 
 is_of_draws <- function(reference) identical(reference$fitted_to, "draws")
 
-# For a target of this dimension. See learn_rungs.R for those of fitted references.
+# The maps of a reference for a target of this dimension. See learn_rungs.R for those of fitted references.
 reference_maps <- function(reference, dim) {
   inflation <- reference$inflation
   inflating <- if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation)
   without_null(c(list(inflating), reference$maps, list(affine_map(reference, dim)), change_maps(reference$changes)))
 }
 
-# x = mean + L z; NULL where that is z.
+# The map x = mean + L z; NULL for the identity.
 affine_map <- function(reference, dim) {
   mean <- check_numeric(reference$mean, "mean", lengths = c(1, dim))
   chol <- reference$chol
@@ -59,8 +60,7 @@ affine_map <- function(reference, dim) {
   }
 }
 
-# Its log density and gradient as target_interface() has those of a target; NULL for
-# what the core knows.
+# The log density and gradient of a reference of R functions, in the form of target_interface(); NULL for others.
 reference_evaluator <- function(reference, target) {
   if (!is_function_reference(reference)) {
     return(NULL)
@@ -71,14 +71,14 @@ reference_evaluator <- function(reference, target) {
   list(evaluate = function(x, gradient) blame_reference(evaluate(x, gradient)))
 }
 
-# Marks errors for rethrow_at_step().
+# Turns errors of a reference's functions into ones with the class "reference", for rethrow_at_step().
 blame_reference <- function(code) {
   withCallingHandlers(code, error = if_raised(function(e) {
     abort("The reference failed.", c("reference", "target"), parent = in_utf8(e))
   }))
 }
 
-# The particles of a run at its start, on the user's scale.
+# Draws from a reference of R functions for the start of a run, on the user's scale.
 reference_draws <- function(settings, key) {
   n <- settings$n_particles
   blame_reference({
@@ -87,8 +87,8 @@ reference_draws <- function(settings, key) {
   })
 }
 
-# The maps that lead out of a space: each change is the map that leads back from it, and there may be a `basis` in which
-# it is simple, with orthogonal axes and a triangular factor.
+# The maps of changes of variables, the last change first. A change may have a `basis` in which it is diagonal, with
+# orthogonal axes and a triangular factor.
 change_maps <- function(changes) {
   do.call(c, lapply(rev(changes), function(change) {
     basis <- change$basis
@@ -102,16 +102,15 @@ change_maps <- function(changes) {
   }))
 }
 
-# The maps of such parameters; none for NULL.
+# The list of the sinh-arcsinh map with these parameters; NULL for none.
 tails_maps <- function(tails) if (!is.null(tails)) list(c(name = "tails", tails))
 
-# The map of a normal distribution as the fits have it.
+# The affine map of a normal distribution list(mean, L).
 affine_of <- function(normal) {
   c(list(name = "affine", mean = normal$mean), if (is.matrix(normal$L)) list(chol = normal$L) else list(sd = normal$L))
 }
 
-# What all runs of a call share: the target's list, and in it as `reference` that
-# of a reference of R functions.
+# The target's interface, the same for all runs of a call, with that of a reference of R functions as `reference`.
 interface_of_run <- function(settings) {
   interface <- target_interface(settings$target)
   interface$reference <- reference_evaluator(settings$reference, settings$target)

@@ -1,11 +1,10 @@
-# Normal distributions, as the scout, the fits and the bridge use them: list(mean, L), with L
-# lower triangular, or its diagonal as a vector where the dimension is too high for a
-# matrix.
+# Normal distributions as the scout, the fits and the bridge use them: list(mean, L), with the lower triangular Cholesky
+# factor L of the covariance, or a vector of standard deviations in many dimensions. Fits are by draws and gradients.
 
-# Points a coefficient of a least squares fit to gradients: with one, nothing is ever left.
+# Least number of points for each coefficient of a least squares fit to gradients: with one there is no residual.
 points_per_coefficient <- 2
 
-# Draws, a row a draw: z standard normal, and x = mean + L z.
+# n draws: list(z, x), with standard normal rows z, and x = mean + L z.
 draw_normal <- function(normal, n) {
   z <- draw_standard(n, length(normal$mean))
   list(z = z, x = to_user(normal, z))
@@ -16,7 +15,7 @@ to_user <- function(normal, z) {
   sweep(scaled, 2, normal$mean, "+")
 }
 
-# The coordinates z of rows of x, of which NULL are all.
+# The whitened coordinates z of rows of x. rows: NULL for all.
 from_user <- function(normal, x, rows = NULL) {
   if (is.matrix(normal$L)) {
     whitened(normal$L, x, normal$mean, rows)
@@ -25,7 +24,8 @@ from_user <- function(normal, x, rows = NULL) {
   }
 }
 
-# z in the rows mean + L z of x. The inverse pays for itself where there are more rows than columns.
+# The solutions z of x = mean + L z for rows of x. The inverse of L is computed where there are at least as many rows as
+# columns. mean, rows: NULL for 0 and for all.
 whitened <- function(L, x, mean = NULL, rows = NULL) {
   n <- if (is.null(rows)) nrow(x) else length(rows)
   if (n < ncol(x)) {
@@ -39,7 +39,7 @@ whitened <- function(L, x, mean = NULL, rows = NULL) {
   .Call(r_multiply_rows, x, rows, mean, t(inverse_of_lower(L)))
 }
 
-# The inverse of a lower triangular matrix. Of a block of columns the rows above it are zero.
+# The inverse of a lower triangular matrix, by blocks of columns, whose entries above the block are zero.
 inverse_of_lower <- function(L) {
   d <- nrow(L)
   inverse <- matrix(0, d, d)
@@ -75,7 +75,7 @@ factor_of_inverse <- function(A) {
   t(chol(square))
 }
 
-# The lower triangular factor of the inverse of a positive definite matrix; NULL where it is none.
+# The lower triangular factor of the inverse of a matrix; NULL where the matrix is not positive definite.
 inverse_factor <- function(Q) {
   tryCatch(factor_of_inverse(chol(Q)), error = function(e) NULL)
 }
@@ -86,8 +86,8 @@ log_det <- function(normal) {
 
 variances <- function(normal) if (is.matrix(normal$L)) rowSums(normal$L^2) else normal$L^2
 
-# The normal in x whose coordinates in `normal` are `inner`. In many dimensions `inner` has standard
-# deviations alone, but a reference that is given may have a matrix.
+# The normal distribution of x = mean + L z, by `normal`, where z has the normal distribution `inner`. In many
+# dimensions `inner` has standard deviations, but `normal` may have a matrix if the user gave it.
 compose <- function(normal, inner) {
   normal$mean <- drop(to_user(normal, t(inner$mean)))
   normal$L <- if (!is.matrix(normal$L)) {
@@ -104,14 +104,14 @@ compose <- function(normal, inner) {
 
 as_reference <- function(normal) new_fitted_reference(normal$mean, normal$L)
 
-# The normal as one to start from, which is to reach the tails of the target.
+# The normal distribution with an inflated covariance, as a reference that reaches the tails of the target.
 inflated <- function(normal) {
   factor <- rules$inflation^sqrt(min(1, rules$inflation_dim / length(normal$mean)))
   normal$L <- sqrt(factor) * normal$L
   normal
 }
 
-# A normal reference as such a list.
+# A reference as list(mean, L): its normal part, or the default reference for one of R functions.
 normal_of <- function(reference, dim) {
   if (is_function_reference(reference)) {
     reference <- reference_gaussian()
@@ -126,20 +126,18 @@ normal_of <- function(reference, dim) {
 
 # fits ------------------------------------------------------------------------
 
-# From weighted points z and gradients g, of which these rows are taken. The match with gradients is
-# exact for a normal target, however few genealogies the points come from; where they are wider than
-# it says, as they are between two modes or in heavy tails, or narrower, as they are where the density
-# ends abruptly, their width counts. NULL where it fails.
+# The normal distribution fitted to weighted points z with gradients g, in these rows; NULL where the fit fails. The fit
+# to gradients is exact for a normal target, however few genealogies the points have. Where the points are significantly
+# wider, as with two modes or heavy tails, or narrower, as at edges, their width is used.
 normal_by_gradients <- function(z, g, w, genealogies, rows = seq_along(w)) {
   normal <- match_normal(z, g, w, lambda = 1 / sum(w^2), rows)
   if (!is.null(normal)) as_wide_as(normal, z, w, genealogies, rows)
 }
 
-# The normal distribution whose gradients are nearest to the gradients g of weighted points, list(x, g, w,
-# mean), by least squares; NULL where there is none. L: a factor of about the covariance of the points.
-# In the coordinates z = L^-1 x it has the mean `centre`, and a precision with the factor `upper`; y are the
-# points in its own coordinates, and `off` is there what is left of the gradients, `nats` half of its mean
-# square.
+# The normal distribution whose gradients are nearest, by least squares, to the gradients g of weighted points, list(x,
+# g, w, mean); NULL where there is none. L: a factor of about the covariance of the points. Returns list(centre, upper,
+# y, off, nats): the mean and the Cholesky factor of the precision in the coordinates z = L^-1 x, the points and the
+# residuals of the gradients in its whitened coordinates, and half the mean square of the residuals.
 fit_gaussian_score <- function(points, L) {
   d <- ncol(points$x)
   if (is.null(points$g) || nrow(points$x) < points_per_coefficient * (1 + d)) {
@@ -160,16 +158,15 @@ fit_gaussian_score <- function(points, L) {
   )
 }
 
-# The normal distribution that the target is, by the gradients of weighted points, but for so little that
-# no other shape can be closer by more than that; NULL where it is none. nearest: of fit_gaussian_score().
-# Where the gradients of log p and of a normal differ by r, the Kullback-Leibler divergence of p from it
-# is at most half the mean of r' covariance r, by the logarithmic Sobolev inequality. That is so of
-# densities without edges: half of a normal distribution has its gradients too, but not its mean and
-# variance. Such a reference is not inflated: there are no tails that it might miss, and in many
-# dimensions draws from a wider one come from few of its particles.
+# The normal distribution as a reference that is marked as exact, if the target is normal up to a divergence of
+# `normal_nats`, by the gradients of weighted points; else NULL. nearest: of fit_gaussian_score(). If the gradients of
+# log p and of a normal log density differ by r, the Kullback-Leibler divergence of p from it is at most half the mean
+# of r' covariance r, by the logarithmic Sobolev inequality, for densities without edges. Half of a normal distribution
+# has the same gradients but another mean and variance, which are checked too. The reference is not inflated: it has no
+# tails to miss, and in many dimensions draws from a wider one would descend from few particles.
 exact_normal <- function(points, L, genealogies, nearest = fit_gaussian_score(points, L)) {
   if (isTRUE(nearest$nats < rules$normal_nats) && are_standard(nearest$y, points$w, genealogies)) {
-    # which has none where the draws are flat to rounding
+    # NULL where the draws are singular up to rounding
     factor <- tryCatch(factor_of_inverse(nearest$upper), error = function(e) NULL)
     if (!is.null(factor)) {
       as_exact(new_fitted_reference(points$mean + drop(L %*% nearest$centre), L %*% factor))
@@ -177,7 +174,7 @@ exact_normal <- function(points, L, genealogies, nearest = fit_gaussian_score(po
   }
 }
 
-# Marks a reference as the distribution that the target is.
+# Marks a reference as equal to the target.
 as_exact <- function(reference) {
   reference$fitted_to <- "gradients"
   reference
@@ -185,35 +182,34 @@ as_exact <- function(reference) {
 
 is_exact_reference <- function(reference) identical(reference$fitted_to, "gradients")
 
-# Whether the means and variances of n independent weighted points are those of standard normal
-# variables, but for chance: 2 d squares.
+# Whether the means and variances of n independent weighted points are those of standard normal variables up to chance,
+# by a sum of 2 d squares of standardised deviations.
 are_standard <- function(y, w, n) {
   d <- ncol(y)
   squares <- n * sum(weighted_mean(y, w)^2) + n / 2 * sum((weighted_squares(y, w) - 1)^2)
   isTRUE(squares < 2 * d + rules$chance_sds * sqrt(2 * 2 * d))
 }
 
-# The normal that matches weighted points z and their gradients, started from N(0, I)
-# (Cai et al., 2024): the larger lambda, the less of the start is left. It minimises a
-# divergence between gradients, so that for a normal target it is exact, wherever the
-# points are, as soon as they are more than the dimension; in directions in which there are no points the
-# start stays. In many dimensions coordinate by coordinate. NULL where it fails.
+# The normal distribution by batch and match (Cai et al., 2024) for weighted points z and their gradients, started from
+# N(0, I); a larger lambda gives the start less weight. It minimises a divergence between scores, so for a normal target
+# it is exact wherever the points are, if there are more of them than dimensions. In directions without points the start
+# remains. In many dimensions it is fitted to each coordinate separately. NULL where it fails.
 match_normal <- function(z, g, w, lambda, rows = NULL) {
   .Call(r_match_normal, z, g, w, lambda, rows, ncol(z) > rules$largest_dense)
 }
 
-# The variance of n points of a standard normal distribution in d dimensions along the direction where it is largest, by
-# chance (Marchenko and Pastur, 1967): one time in ten it is above, for 1 to 6 dimensions and 60 points or more. And
-# along that where it is smallest.
+# The limits of the largest and the smallest eigenvalue of the sample covariance of n standard normal points in d
+# dimensions (Marchenko and Pastur, 1967). The largest one is above in one of ten cases, for 1 to 6 dimensions and 60
+# points or more.
 widest_by_chance <- function(d, n) (1 + sqrt(d / n))^2
 narrowest_by_chance <- function(d, n) max(0, 1 - sqrt(d / n))^2
 
-# The normal as wide as weighted points, in the directions in which these are wider or narrower than
-# it by more than chance. They are narrower where the density ends abruptly, of which gradients know nothing.
+# The normal distribution with the width of the weighted points in the principal directions in which these are wider or
+# narrower than it by more than chance. They are narrower at edges, which gradients do not show.
 as_wide_as <- function(normal, z, w, n, rows = seq_along(w)) {
   factor_of_sd <- function(variance, d) {
     wider <- pmax(1, variance / widest_by_chance(d, n))
-    # in directions in which there are no points, but for rounding, they say nothing
+    # directions without points, up to rounding, are left as they are
     has_points <- variance > length(variance) * .Machine$double.eps * max(variance)
     narrower <- ifelse(has_points, pmin(1, variance / narrowest_by_chance(d, n)), 1)
     sqrt(wider * narrower)
@@ -240,7 +236,7 @@ normal_sd <- function(reference) {
   if (is.null(reference$chol)) reference$sd else sqrt(rowSums(reference$chol^2))
 }
 
-# A normal reference with the factor of a covariance.
+# A normal reference with this mean and Cholesky factor, or these standard deviations.
 new_fitted_reference <- function(mean, chol) {
   if (!is.matrix(chol) || all(chol[lower.tri(chol)] == 0)) {
     return(reference_gaussian(mean, sd = if (is.matrix(chol)) diag(chol) else chol))

@@ -1,35 +1,35 @@
-# Student t distributions, for tails that are heavy in all directions: as references that are
-# fitted to draws, and exactly, by gradients.
+# Multivariate Student t references, for tails that are heavy in all directions: fitted to draws by maximum likelihood,
+# or exactly to gradients. Called by the rungs in learn_rungs.R and by the bridge.
 
 # Steps of the EM algorithm for a Student t, which converges fast from the normal distribution.
 em_steps <- 8
-# Degrees of freedom from which those of a Student t are searched for by gradients.
+# Degrees of freedom from which the search by gradients starts.
 first_df <- c(2, 1, 8)
-# Steps of that search, which takes 4 to 8, ...
+# Largest number of its Gauss-Newton steps; most searches take 4 to 8.
 newton_steps <- 12
-# ... halvings of a step, ...
+# Largest number of halvings of a step.
 most_newton_halvings <- 5
-# ... and points for each coefficient. All are tried in the end.
+# Points for each coefficient in the search. The result is checked at all points.
 points_per_bend <- 32
 
 # by draws ----------------------------------------------------------------------
 
 new_student_reference <- function(mean, chol, df) with_chol(reference_student(df, mean), chol)
 
-# A Student t for weighted rows of mean 0, by maximum likelihood: the degrees of freedom
-# from a grid, location and scale for each by the EM algorithm. NULL where a normal
-# distribution with the factor L does as well.
+# A Student t for weighted rows of mean 0 by maximum likelihood: the degrees of freedom from a grid by the radii alone,
+# then location and scale by the EM algorithm. Returns list(mean, L, df, criterion), NULL where a normal distribution
+# with the factor L fits as well. n: the number of genealogies.
 fit_student <- function(x, w, L, n) {
   z <- whitened(L, x)
   d <- ncol(z)
   if (n < rules$genealogies_per_dimension * d) {
-    return(NULL) # the covariance itself is too uncertain to tell tails
+    return(NULL) # the covariance is too uncertain to show tails
   }
   square <- rowSums(z^2)
   radial <- lapply(rules$student_df, function(df) radial_student(square, w, d, df))
   best <- radial[[which.max(vapply(radial, `[[`, 0, "log_density"))]]
-  # The normal may have another scale, too: shrinkage has made the covariance of few draws wider than
-  # they are. Then the degrees of freedom are one parameter more.
+  # The normal distribution is rescaled too, since shrinkage may have widened the covariance of few draws. The Student t
+  # has one more parameter, the degrees of freedom.
   normal <- -d / 2 * (1 + log(sum(w * square) / d))
   if (best$log_density - log(n) / (2 * n) <= normal) {
     return(NULL)
@@ -51,14 +51,13 @@ fit_student <- function(x, w, L, n) {
   )
 }
 
-# The log density of a standard Student t at squared radii, but for the constant that
-# log_normal() leaves out too.
+# The log density of a standard Student t at squared radii, without the constant -d / 2 log(2 pi).
 log_student <- function(square, d, df) {
   lgamma((df + d) / 2) - lgamma(df / 2) - d / 2 * log(df / 2) -
     (df + d) / 2 * log1p(square / df)
 }
 
-# The best scale for squared radii.
+# The scale for these degrees of freedom by the squared radii, with its mean log density.
 radial_student <- function(square, w, d, df) {
   scale2 <- sum(w * square) / d
   for (i in seq_len(em_steps)) {
@@ -80,9 +79,9 @@ student_step <- function(z, w, now, df) {
 
 # by gradients --------------------------------------------------------------------
 
-# The Student t that the target is, by its gradients at any points; NULL where it is none. points:
-# list(x, g, w, mean); L: a factor of about their covariance. At a whitened point z, with
-# y = z - centre and c = 1 / (df + d), the gradient of a Student t is such that
+# The Student t as a reference that is marked as exact, if the target is one by its gradients at the points; else NULL.
+# points: list(x, g, w, mean); L: a factor of about their covariance. At a whitened point z, with y = z - centre and
+# c = 1 / (df + d), the gradient of a Student t satisfies
 #   g = -(df + d) P y / (df + y'Py) = -(df + d) / df (1 + c y'g) P y.
 exact_student <- function(points, L, genealogies) {
   d <- ncol(points$x)
@@ -106,15 +105,15 @@ exact_student <- function(points, L, genealogies) {
   u <- tcrossprod(y, upper)
   off <- g + (df + d) * u %*% upper / (df + rowSums(u^2))
   left <- sum(points$w * rowSums(off^2)) / sum(points$w * rowSums(g^2))
-  # half of a Student t has its gradients too, but not its directions
+  # half of a Student t has the same gradients, but not uniform directions
   if (isTRUE(left < rules$nothing_left) &&
     are_standard(sqrt(d / rowSums(u^2)) * u, points$w, genealogies)) {
     as_exact(new_student_reference(points$mean + drop(L %*% bend$centre), L %*% factor_of_inverse(upper), df))
   }
 }
 
-# Whether what a normal distribution leaves of the gradients may be that of a Student t, which is along the
-# points in its own coordinates. nearest: of fit_gaussian_score(); where there is none it may be.
+# Whether the residuals of the gradients of a normal fit may be those of a Student t, which are radial in its whitened
+# coordinates. nearest: of fit_gaussian_score(); TRUE where it is NULL.
 may_be_radial <- function(nearest, w) {
   if (is.null(nearest)) {
     return(TRUE)
@@ -123,9 +122,9 @@ may_be_radial <- function(nearest, w) {
   !isTRUE(sum(w * along) / 2 < rules$least_radial * nearest$nats)
 }
 
-# c and the centre, by least squares for the first component of the gradients, which is
-# 1 + c (z - centre)'g times a linear function of z: steps of Gauss and Newton for (c, c centre),
-# halved until they help. A few of the points are enough.
+# list(c, centre), by least squares for the first component of the gradients, which is 1 + c (z - centre)'g times a
+# linear function of z. Gauss-Newton steps for (c, c centre) are halved until they reduce the residual. A subset of the
+# points is enough.
 student_bend <- function(z, g, w) {
   d <- ncol(z)
   rows <- unique(round(seq(1, nrow(z), length.out = points_per_bend * 2 * (1 + d))))
@@ -166,7 +165,7 @@ descend <- function(now, at, along, linear, w) {
   now
 }
 
-# Whether two references are the same but for rounding.
+# Whether two references are the same up to rounding.
 are_alike <- function(one, other) {
   isTRUE(all.equal(one, other, tolerance = sqrt(rules$nothing_left)))
 }

@@ -1,7 +1,6 @@
-# One run of the sampler: from checked settings to the core and back.
+# One run of the annealed SMC sampler in the compiled core, and the keys of all random streams.
 
-# The number that tells the random streams of runs apart: the final runs are
-# 1, 2, ..., by island; the adapting ones 2^31, 2^31 + 1, ..., by round.
+# The key that selects the random stream of a run: 1, 2, ... for islands; 2^31, 2^31 + 1, ... for adapting runs.
 run_key <- function(run, index) {
   if (run == "adapt") 2^31 + index else index
 }
@@ -24,32 +23,29 @@ effects_key <- 2^30 + 2
 jumps_key <- 2^30 + 3
 effects_draws_key <- 2^30 + 4
 
-# Numbers in a matrix of particles, from which R collects its memory after a run and before there is as much again.
+# Size of a matrix of particles, in numbers, from which on garbage is collected right after a run.
 large_run <- 1e6
 
 # the run ---------------------------------------------------------------------
 
-# A run, tuned or not. It is a pure function of the sampler, the path and the key.
+# A run, which is a pure function of the sampler, the path and the key.
 #
-# path: a list of `lambda` and, where there is nothing to tune, `step_size` and
-# `refresh_rate`, each with an element a step; for temperatures that are found on the
-# way, instead of `lambda` `adaptive_ess` and `n_steps`. run: "adapt", which tunes what
-# the path does not give, or "final". index: the round, or the island.
+# path: a list of `lambda` and, where there is nothing to tune, `step_size` and `refresh_rate`, each with an element for
+# each step; or `adaptive_ess` and `n_steps`, where the run finds the temperatures. run: "adapt", which tunes what the
+# path does not give, or "final". index: the number of the round or of the island.
 #
-# Returns its record, also when all particles die, a list of
-# * `dead`: FALSE, or where all particles died, list(step, run, at): `at` are some of the
-#   particles, on the user's scale;
-# * `steps` and `runs`: tibbles with a row a step, and one row for the run;
-# * `reference`: where it started;
-# and where it is not dead
-# * `particles`: an n x dim matrix; `unconstrained`: the same, where there are bounds;
-# * `coordinates`: in which a normal reference is standard; `gradients`: those of the
-#   log target there, for kernels that have them;
-# * `log_target`: the log target there;
-# * `log_weights`: normalised; `origins`: the first particle each descends from; `shared`: the
-#   chance that two draws descend from the same one.
-# Of the particles that is what is to be kept: see reduce_record().
-# With a checkpoint it is taken from there, or kept there.
+# Returns a record, also if all particles die, a list of
+# * `dead`: FALSE, or if all particles died list(step, run, at), where `at` are some particles on the user's scale;
+# * `steps` and `runs`: tables with a row for each step, and one row for the run;
+# * `reference`: that of the sampler;
+# and unless all particles died
+# * `particles`: an n x dim matrix; `unconstrained`: the same on the unconstrained scale, where there are bounds;
+# * `coordinates`: in which a normal reference is standard normal; `log_target` and `gradients`: the log target density
+#   there and its gradients, for kernels that use them;
+# * `log_weights`: normalised; `origins`: the initial particle from which each descends; `shared`: the probability that
+#   two draws descend from the same one.
+# Particles are reduced to what is to be kept, by reduce_record(). With a checkpoint the record is read from there if it
+# exists, and else written there.
 run_sampler <- function(sampler, path, run, index) {
   name <- run_name(run, index)
   settings <- if (!is.null(sampler$checkpoint)) settings_of_run(sampler, path, run)
@@ -68,7 +64,7 @@ run_sampler <- function(sampler, path, run, index) {
   }
   started <- seconds_now()
   rethrow <- function(e) rethrow_at_step(e, step, run)
-  result <- withCallingHandlers( # as located() does it, with a frame less for what users see of a stack
+  result <- withCallingHandlers( # like located(), with one frame less in the stack that users see
     tryCatch(
       .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step),
       stackOverflowError = rethrow
@@ -76,7 +72,7 @@ run_sampler <- function(sampler, path, run, index) {
     error = if_raised(rethrow)
   )
   seconds <- seconds_now() - started
-  if (length(result$particles) >= large_run) gc() # R would wait until there is half as much again
+  if (length(result$particles) >= large_run) gc() # R itself waits until half as much again is in use
   record <- reduce_record(new_record(result, sampler, run, index, seconds), sampler, keep_of(sampler, run))
   store(sampler, name, settings, stored_record(record), points_of(record, sampler))
   record
@@ -108,7 +104,7 @@ new_record <- function(result, sampler, run, index, seconds) {
   )
 }
 
-# The settings of a run, as the core reads them.
+# The settings of a run in the form that the core reads.
 core_config <- function(sampler, path, tuner, key) {
   c(
     sampler[c("n_particles", "resampling", "ess_threshold", "seed")],
@@ -123,25 +119,25 @@ core_config <- function(sampler, path, tuner, key) {
 
 # errors ----------------------------------------------------------------------
 
-# The error of a verb that cannot go on without this run.
+# The error where all particles of a run have died.
 abort_dead <- function(record, sampler) {
   seen <- look_at_dead(sampler, record$dead$at)
-  helps <- what_revives(seen, record$dead$step)
+  helps <- advice_for_dead(seen, record$dead$step)
   abort(
     c(
       "No particle is left {where_in_run(record$dead$step, record$dead$run)}: every weight is zero.",
       "x" = if (!is.null(seen)) {
-        "The target's log density is {seen$kinds} of {seen$n} particles that were looked at."
+        "The target's log density is {seen$kinds} of {seen$n} particles that were checked."
       },
       "x" = if (!is.null(seen$reason)) "The target says: {seen$reason}",
       "i" = if (is.null(seen)) {
         "The target's log density is NaN or infinite at every particle, or the step was too
           long."
       } else if (seen$any_finite) {
-        "Where the log density is finite the step was too long."
+        "At particles with a finite log density the step was too long."
       },
       stats::setNames(helps, rep("i", length(helps))),
-      "i" = "The steps up to there are in the error's {.field trace}."
+      "i" = "The steps so far are in the error's {.field trace}."
     ),
     "degenerate",
     step = record$dead$step,
@@ -151,25 +147,24 @@ abort_dead <- function(record, sampler) {
   )
 }
 
-# What may help where all particles have died in this step, of two lines at most. seen: of
-# look_at_dead().
-what_revives <- function(seen, step) {
+# Advice, in two lines at most, where all particles have died in this step. seen: of look_at_dead().
+advice_for_dead <- function(seen, step) {
   if (is.null(seen) || seen$any_finite || step > 1) {
     return("Try more steps ({.arg n_steps}), a {.arg reference} closer to the target, or more
       particles ({.arg n_particles}).")
   }
   c(
     if (any(grepl("NaN", seen$kinds))) {
-      "Is there an NA in the data, or an index or a name that the variables do not have?"
+      "Check the data for NA, and the log density for an index or a name that the variables do not have."
     },
-    "Bring a point at which the log density is finite:
+    "Give a point at which the log density is finite:
       {.code reference = reference_laplace(target, start)}."
   )
 }
 
-# What the target says of particles that have all died: list(kinds, n, any_finite, reason),
-# of which `reason` is NULL where the target gives none. NULL where it can no longer be
-# evaluated. x: some of them, on the user's scale.
+# The log density at particles that have all died: list(kinds, n, any_finite, reason), with its `kinds` in words, and
+# the `reason` that the target gives, or NULL. NULL where the target cannot be evaluated. x: some of the particles, on
+# the user's scale.
 look_at_dead <- function(sampler, x) {
   ask <- function(code) tryCatch(suppressWarnings(code), error = function(e) NULL)
   target <- sampler$target
@@ -185,7 +180,7 @@ look_at_dead <- function(sampler, x) {
   }
 }
 
-# Of what kind log densities are, in words: see is_possible() in src/path.c.
+# The kinds of log densities in words, as is_possible() in src/path.c distinguishes them.
 kind_of_density <- function(x) {
   kind <- rep("finite", length(x))
   kind[abs(x) >= 1e15] <- "1e15 or more in size"

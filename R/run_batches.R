@@ -1,18 +1,17 @@
-# The points of expensive evaluations, shared among processes.
+# Parallel evaluation of expensive targets: the points of a batch are divided between this process and workers of the
+# future package. Used by adapting runs, the scout and the diagnostics.
 
-# Seconds of this process that it takes to start a future and to take its value: measured.
+# Seconds of this process for starting a future and taking its value, as measured.
 future_seconds <- 0.005
-# Seconds after which workers are asked again whether they are ready.
+# Seconds between two checks whether workers are ready.
 ready_seconds <- 0.2
-# The last shares of workers that tell how late the next will come: the median of so many is not
-# that of a single one that was late by chance.
+# Number of latest batches whose median predicts the delay of workers, so that a single late one has no effect.
 n_late <- 5
-# Lower the lateness estimate by a fifth after an early result.
+# Factor for the predicted delay after a batch in which this process did not wait.
 less_late <- 0.8
 
-# The sampler of a run that tunes: where the target is a function of one point, and a batch
-# of points takes long, workers take a share of the points. Each point's value is the same
-# wherever it is computed.
+# The sampler with parallel evaluation, for a target that is a function of one point. Results do not depend on where a
+# point is evaluated.
 over_batches <- function(sampler) {
   if (isFALSE(sampler$target$vectorized) && in_parallel(2)) {
     functions <- user_functions(sampler["target"])
@@ -21,9 +20,9 @@ over_batches <- function(sampler) {
   sampler
 }
 
-# What is known of the workers while a call lasts. first: the futures by which they load what they
-# need; asked: when these were started, or looked at; late: by how many seconds the last few shares
-# came later than their points take; per_evaluation: seconds, of the last run that tuned.
+# An environment with the state of the workers during a call. first: the futures by which they load the package; asked:
+# the time when these were last checked; late: seconds by which the last few shares came later than their points take;
+# per_evaluation: seconds for an evaluation in the last adapting run.
 new_pace <- function() {
   list2env(
     list(first = NULL, asked = -Inf, is_ready = FALSE, late = 0, per_evaluation = NULL),
@@ -31,12 +30,12 @@ new_pace <- function() {
   )
 }
 
-# evaluate: of (x, gradient), see target_evaluate.R. The time that a point takes is measured
-# in this process first.
+# An evaluator like `evaluate`, a function of (x, gradient), see target_evaluate.R, that shares the points with workers.
+# The time for a point is first measured in this process. functions: those of the user that the evaluator calls.
 spread_evaluator <- function(evaluate, functions, pace) {
   force(evaluate)
   task <- function(given) if (!is.null(given)) evaluate(given$x, given$gradient)
-  # to look for what the functions need takes time, too: only where something is sent
+  # delayed, since the search for what the functions need takes time
   delayedAssign("send", sender(task_alone(task, "evaluate"), functions))
   ask <- function() send(NULL)
   per_point <- ended <- NULL
@@ -66,10 +65,9 @@ spread_evaluator <- function(evaluate, functions, pace) {
   }
 }
 
-# How many of n points are computed here, and how many by each of some workers, so that all
-# are done at the same time: the shares of the workers come late by so many seconds. To start
-# one takes this process some time, too, so that with k shares, this one's among them, it takes
-# late + (n per_point - late) / k + (k - 1) future_seconds.
+# The number of points for this process, followed by those for each worker, so that all end at the same time although
+# the workers' shares arrive `late` seconds late. Since starting a future takes time, k shares, including that of this
+# process, take late + (n per_point - late) / k + (k - 1) future_seconds; k minimises this.
 shares <- function(n, per_point, late, n_workers) {
   k <- min(n_workers, n, floor(sqrt(max(0, n * per_point - late) / future_seconds)))
   if (k < 2) {
@@ -79,23 +77,22 @@ shares <- function(n, per_point, late, n_workers) {
   c(own, tabulate(rep_len(seq_len(k - 1), n - own)))
 }
 
-# What a batch says of how late the shares of workers come, in seconds from its start: until all were
-# there, until this process had done its own, and what the points of a worker take.
+# Updates the delay of workers after a batch. took, own: seconds until all shares had arrived, and until this process
+# had finished its own; points: seconds that a worker's points take.
 learn_lateness <- function(pace, took, own, points) {
   has_waited <- took - own > future_seconds
   late <- if (has_waited) took - points else less_late * stats::median(pace$late)
   pace$late <- utils::tail(c(pace$late, max(0, late)), n_late)
 }
 
-# Whether so many workers have loaded what they need. That takes a second, which is not waited
-# for: they are asked to compute nothing, and whether they have done it only from time to time,
-# since that takes a hundredth of a second.
+# Whether n workers have loaded the package, by an empty task for each. Loading takes a second, during which this
+# process does not wait. The check takes a hundredth of a second, and is made only from time to time.
 are_ready <- function(pace, n, ask) {
   if (!pace$is_ready && seconds_now() - pace$asked > ready_seconds) {
     if (is.null(pace$first)) {
       pace$first <- lapply(seq_len(n), function(i) try_future(ask()))
     } else if (all(vapply(pace$first, has_ended, NA))) {
-      # one that was lost is found again by what it is asked next
+      # a lost worker is noticed by its next task
       lapply(pace$first, function(future) check_worker(try_future(future::value(future), future)))
       pace$is_ready <- TRUE
     }
@@ -104,7 +101,7 @@ are_ready <- function(pace, n, ask) {
   pace$is_ready
 }
 
-# The first share of the rows of x is computed here, each other one by a worker.
+# The values at the rows of x, of which the first share is computed here, each other one by a worker. n: their numbers.
 evaluate_shares <- function(send, here, x, gradient, n) {
   rows <- split(seq_len(nrow(x)), rep(seq_along(n), n))
   of_share <- function(i) x[rows[[i]], , drop = FALSE]

@@ -1,18 +1,18 @@
-# Checkpoints: a run is a pure function of its settings and its number, so its record can
-# be kept in a file, and taken from there by the next call that would make the same run.
+# Checkpoints: a run is a pure function of its settings and its number, so its record can be stored in a file and reused
+# by a later call with the same run. Called by run_sampler() and, for other expensive results, by remember().
 
-# The same of the log density at one point: a million times the rounding of a double.
+# Tolerance for the log density at the same point: a million times the rounding of a double.
 same_density <- 1e-10
 
-# An entry holds a run, as a vector of bytes, in a file or of smc_islands(): `entry_mark`, a hash of what follows, and
-# the serialised list of
+# An entry is a vector of bytes, in a file or from smc_islands(): `entry_mark`, a hash of the rest, and the serialised
+# list of
 # * `settings`: those of settings_of_run(), the name of the `run` and the package's `version`;
 # * `value`: the record;
-# * `at_points`: the target at a few of its particles, which shows whether it is still the same.
-# What is in it is data: no functions, and nothing else that R would run.
+# * `at_points`: the target at a few of its particles, which shows whether the target has changed.
+# It contains data only: no functions, and nothing else that R would evaluate.
 entry_mark <- charToRaw("autosmc entry\n")
 
-# points: of the unconstrained scale, or NULL.
+# points: on the unconstrained scale, or NULL for no check of the target.
 new_entry <- function(sampler, name, settings, value, points) {
   entry <- list(
     settings = settings_of_entry(name, settings),
@@ -25,7 +25,7 @@ new_entry <- function(sampler, name, settings, value, points) {
 
 settings_of_entry <- function(name, settings) c(list(run = name, version = own_version()), settings)
 
-# The list that an entry holds; NULL where it is damaged.
+# The list in an entry; NULL where it is damaged.
 read_entry <- function(bytes) {
   n_mark <- length(entry_mark)
   head <- seq_len(n_mark + 16) # characters of a hash
@@ -38,7 +38,7 @@ read_entry <- function(bytes) {
   if (is.list(entry) && is.list(entry$settings)) entry
 }
 
-# The target at some points of the unconstrained scale: its log density, and its gradient where that is its own.
+# The target at points on the unconstrained scale: its log density, and its gradient unless R computes that.
 at_points <- function(sampler, points) {
   if (!is.null(points)) {
     evaluate_located(
@@ -48,7 +48,7 @@ at_points <- function(sampler, points) {
   }
 }
 
-# A point beside the mode of each of the first basins; the origin where there is none.
+# A point next to the mode of each of the first four basins; the origin where there is none.
 points_of_scout <- function(scout, sampler) {
   points <- lapply(utils::head(scout$normals, 4), function(x) x$mean + normal_sd(x))
   if (length(points) > 0) do.call(rbind, points) else matrix(0, 1, sampler$target$dim)
@@ -56,7 +56,7 @@ points_of_scout <- function(scout, sampler) {
 
 # settings ----------------------------------------------------------------------
 
-# Everything that a run depends on, except the run's number, and what in the target is compiled.
+# Everything that a run depends on, except the run's number and compiled code of the target.
 settings_of_run <- function(sampler, path, run = "final") {
   c(
     settings_of_target(sampler),
@@ -86,14 +86,14 @@ settings_of_target <- function(sampler) {
 
 names_of_variables <- function() c("names", "lower", "upper", scale_names)
 
-# The target without its variables; its label, and where its library is, say nothing of the model.
+# The fingerprint of the target without its variables, its label and the path of its library.
 fingerprint_of_target <- function(target) {
   target <- unclass(definition_of(target))
   target$library$path <- NULL
   fingerprint(target[setdiff(names(target), c(names_of_variables(), "label"))])
 }
 
-# With the fingerprints of functions instead of these.
+# x with fingerprints in place of functions.
 without_code <- function(x) {
   if (is.function(x)) {
     fingerprint(x, "reference")
@@ -104,16 +104,17 @@ without_code <- function(x) {
   }
 }
 
-# Numbers may differ in their last digits, as they do on another machine; counts may not.
+# Whether two settings are the same; real numbers may differ in their last digits, as between machines, but not
+# integers.
 is_same_setting <- function(a, b) {
   is_rounded <- is.double(unlist(a)) && is.double(unlist(b))
   identical(a, b) ||
     is_rounded && isTRUE(all.equal(a, b, tolerance = same_setting))
 }
 
-# The value that an entry holds; NULL where it is damaged. It is an error where it is of another run. restore: makes the
-# value of what was stored, or NULL of what cannot be one. points: a function of the value and the sampler. where: what
-# holds the entry, in words.
+# The value in an entry; NULL where it is damaged, and an error where it belongs to another run. restore: a function
+# that makes the value from what was stored, NULL where it is invalid. points: a function of the value and the sampler
+# that returns the points of at_points(). where: the place of the entry, in words.
 open_entry <- function(bytes, sampler, name, settings, restore, points, where) {
   entry <- if (is.list(bytes)) bytes else read_entry(bytes) # lists are what version 0.1.0 had
   if (is.null(entry)) {
@@ -128,7 +129,7 @@ open_entry <- function(bytes, sampler, name, settings, restore, points, where) {
 }
 
 check_settings <- function(then, now, where) {
-  # the settings of another version may have other forms
+  # settings of another version may have another form
   names <- if (identical(then$version, now$version)) union(names(now), names(then)) else "version"
   same <- vapply(names, function(name) is_same_setting(then[[name]], now[[name]]), NA)
   if (!all(same)) {
@@ -151,9 +152,9 @@ abort_mismatch <- function(where, differs, then, now) {
   }, "")
   abort(
     c(
-      "{where} is of another run.",
+      "{where} belongs to another run.",
       stats::setNames(verbatim(told), rep("x", length(told))),
-      "i" = "Nothing was changed there. Give the same arguments to the same version, or another place."
+      "i" = "It was left unchanged. Use the same arguments and version as that run, or another place."
     ),
     "mismatch",
     differs = differs
@@ -163,42 +164,42 @@ abort_mismatch <- function(where, differs, then, now) {
 describe_mismatch <- function(name, then, now) {
   is_short <- function(x) is.atomic(x) && length(x) == 1
   if (name == "target" && is.null(now)) {
-    "The target has other values at particles of that run: have data or code changed?"
+    "The target has other values at particles of that run: data or code may have changed."
   } else if (name == "target" && is.character(then)) {
     parts <- union(names(now), names(then))
     changed <- parts[!vapply(parts, function(part) identical(then[part], now[part]), NA)]
-    sprintf("Of the target this has changed: %s.", format_names(sub("^terms[$][0-9]+[$]", "", changed)))
+    sprintf("These parts of the target have changed: %s.", format_names(sub("^terms[$][0-9]+[$]", "", changed)))
   } else if (is_short(then) && is_short(now)) {
     sprintf("`%s` was %s, and is %s now.", name, then, now)
   } else {
-    sprintf("`%s` was another one.", name)
+    sprintf("`%s` has changed.", name)
   }
 }
 
 # the folder --------------------------------------------------------------------
 
-# Of Linux, and more than elsewhere.
+# Longest path in bytes, that of Linux; other systems have shorter ones.
 longest_path <- 4095
 
-# The sampler with a folder, and for its entries the fingerprint of the target as it is when the call begins.
+# The sampler with a checkpoint folder (NULL for none) and the fingerprint of the target at the start of the call.
 with_checkpoint <- function(sampler, dir) {
   sampler$checkpoint <- check_folder(dir)
   if (is.null(dir)) sampler else with_fingerprint(sampler)
 }
 
-# A folder, which is created if need be. dir: NULL, or a path.
+# The path of the folder `dir`, which is created if it does not exist; NULL for NULL.
 check_folder <- function(dir) {
   if (is.null(dir)) {
     return(NULL)
   }
   dir <- check_string(dir, "checkpoint")
   if (nchar(dir, "bytes") > longest_path) {
-    abort("{.arg checkpoint} must be the path of a folder; it has {nchar(dir)} characters.")
+    abort("{.arg checkpoint} must be the path of a folder; its {nchar(dir)} characters are too many.")
   }
   dir <- path.expand(dir)
   dir.create(dir, showWarnings = FALSE, recursive = TRUE)
   if (!dir.exists(dir)) {
-    abort("{.arg checkpoint}: the folder {.file {dir}} cannot be made.")
+    abort("{.arg checkpoint}: the folder {.file {dir}} cannot be created.")
   }
   normalizePath(dir)
 }
@@ -208,13 +209,13 @@ with_fingerprint <- function(sampler) {
   sampler
 }
 
-# The sampler with the seed of a call, which the folder keeps for later calls without one. One number is drawn from R's
-# generator in any case, so that what follows the call is the same too.
+# The sampler with the seed of a call, which is stored in the folder for later calls without a seed. One number is drawn
+# from R's generator in any case, so that its state after the call does not depend on the folder.
 with_seed_of_call <- function(sampler, seed) {
   sampler$seed <- check_seed(seed)
   stored <- recall(sampler, "seed", list(), function(x) if (is_number(x)) check_seed(x), points = function(...) NULL)
   if (is.null(stored)) {
-    # where nothing can be written, the first run's file says so
+    # the warning is given once, for the file of the first run
     suppressWarnings(store(sampler, "seed", list(), sampler$seed, NULL), classes = "autosmc_warning_checkpoint")
   } else if (is.null(seed)) {
     sampler$seed <- stored
@@ -226,13 +227,13 @@ run_name <- function(run, index) sprintf("%s-%.0f", run, index)
 
 run_file <- function(sampler, name, extension = ".smc") file.path(sampler$checkpoint, paste0(name, extension))
 
-# The value of this name in the folder, or NULL. restore, points: of open_entry().
+# The value with this name in the folder, or NULL. restore, points: of open_entry().
 recall <- function(sampler, name, settings, restore, points = points_of) {
   if (is.null(sampler$checkpoint)) {
     return(NULL)
   }
   file <- run_file(sampler, name)
-  before <- run_file(sampler, name, ".rds") # what the files of version 0.1.0 are called
+  before <- run_file(sampler, name, ".rds") # the name in version 0.1.0
   if (file.exists(before)) {
     abort_mismatch(paste("The file", before), "version", list(version = "0.1.0"), list(version = own_version()))
   }
@@ -253,7 +254,8 @@ store <- function(sampler, name, settings, value, points) {
   }
 }
 
-# The value of `code`, from the folder where it is there. restore, points: of open_entry().
+# The value with this name from the folder, or else that of `code`, which is then stored. restore, points: of
+# open_entry().
 remember <- function(sampler, name, settings, restore, points, code) {
   value <- recall(sampler, name, settings, restore, points)
   if (is.null(value)) {

@@ -1,14 +1,15 @@
-# The files of a checkpoint.
+# Writing the files of a checkpoint, so that no partial file can be left.
 
+# Renames a damaged file.
 put_aside <- function(file) {
   aside <- paste0(file, ".damaged")
   suppressWarnings(file.rename(file, aside))
-  warn("checkpoint", "{.file {file}} is damaged, and is run again; it is now {.file {aside}}.")
+  warn("checkpoint", "{.file {file}} is damaged and was renamed to {.file {aside}}; its part of the fit is run again.")
 }
 
-# The file is written under another name and then renamed: a process that is killed leaves
-# no partial file of this name, and of two processes the first one's file stays. The warnings
-# of failures all have the same words, so that once_each() shows the first one only.
+# Writes a file under a temporary name and then renames it: a process that is killed leaves no partial file, and of two
+# processes the first one's file stays. All warnings of failures have the same words, so that once_each() shows one
+# only.
 write_file <- function(bytes, file) {
   part <- tempfile(paste0(basename(file), ".part-"), dirname(file))
   on.exit(unlink(part))
@@ -21,14 +22,14 @@ write_file <- function(bytes, file) {
     },
     error = function(e) {
       warn("checkpoint", c(
-        "Nothing can be written to {.file {dirname(file)}}: this part of the run is not kept.",
-        "i" = "Is the disk full, or the folder read-only? The run goes on."
+        "Nothing can be written to {.file {dirname(file)}}: this part of the fit is not stored.",
+        "i" = "The disk may be full, or the folder read-only. The fit continues."
       ))
     }
   )
 }
 
-# R does not notice a full disk when it closes a file: so the size is compared.
+# Writes bytes and compares the size of the file, since R does not notice a full disk when it closes a file.
 write_whole <- function(bytes, file) {
   suppressWarnings({
     connection <- file(file, "wb")

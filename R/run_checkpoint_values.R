@@ -1,11 +1,10 @@
-# The values in a checkpoint, checked as arguments are. `restore` functions return NULL, or raise an error, where what
-# comes from a file cannot be the value of such a run.
+# Checks of values read from a checkpoint. The functions that the `*_restorer()` functions make return NULL, or raise an
+# error, where a stored value cannot be the result of such a run. They are the argument `restore` of open_entry().
 
-# Relative difference of numbers that were computed alike on other machines: far above rounding,
-# and what a person changes differs by more.
+# Largest relative difference of a real number between machines: far above rounding, and below any change by a user.
 same_setting <- 1e-6
 
-# Whether x has the types, lengths, dimensions and names of another value, and all that is in it has.
+# Whether x has the type, length, dimensions and names of another value, and recursively its elements.
 has_form <- function(x, like) {
   if (is.list(like)) {
     is.list(x) && length(x) == length(like) && identical(names(x), names(like)) && all(unlist(Map(has_form, x, like)))
@@ -14,7 +13,7 @@ has_form <- function(x, like) {
   }
 }
 
-# A record as it is kept: without the reference, which the sampler has, and what is made of the coordinates.
+# A record as it is stored: without the reference, which the sampler has, and without what with_images() computes.
 stored_record <- function(record) {
   record[setdiff(names(record), c("reference", if (!is.null(record$coordinates)) made_by_maps))]
 }
@@ -30,7 +29,7 @@ record_restorer <- function(sampler, path, run, index) {
   }
 }
 
-# Whether the tables of a record are those of such a run.
+# Whether the tables of a record can be those of this run.
 are_steps_of <- function(record, sampler, path, run, index) {
   n <- NROW(record$steps)
   most <- max(path$n_steps, length(path$lambda))
@@ -42,7 +41,7 @@ are_steps_of <- function(record, sampler, path, run, index) {
     (is_dead(record) || is.finite(record$runs$log_z) && is.list(check_schedule_frame(record$steps, sampler$kernel)))
 }
 
-# The tables of a run of so many steps, with zeros where its numbers would be.
+# The tables of a run with `n_steps` steps, with zeros for its results.
 tables_like <- function(sampler, run, index, n_steps, is_dead) {
   trace <- lapply(stats::setNames(nm = step_columns), function(name) numeric(n_steps))
   trace$n_objective_evals <- trace$tuner_status <- integer(n_steps)
@@ -63,7 +62,7 @@ is_death <- function(record, sampler, run) {
     death$run == run && death$step %in% 0:(nrow(record$steps) + 1) && length(record) == 3
 }
 
-# Whether what there is of the particles of a record is of so many, and possible.
+# Whether the particles, or moments, of a record have the right numbers and possible values.
 is_island <- function(record, sampler, run) {
   d <- sampler$target$dim
   parts <- without_null(record[setdiff(names(record), c("dead", "steps", "runs"))])
@@ -94,7 +93,7 @@ is_island <- function(record, sampler, run) {
 
 numbers_restorer <- function(n) function(x) if (has_form(x, numeric(n))) x
 
-# A scale that was found (see loop_scale.R), with what it took.
+# For the result of find_scale_of_bounded().
 scale_restorer <- function(sampler) {
   d <- sampler$target$dim
   function(found) {
@@ -107,7 +106,7 @@ scale_restorer <- function(sampler) {
   }
 }
 
-# A scout: of each reference that it holds the compiled code tells whether it can be one.
+# For the result of the scout. Its references are checked by evaluating their maps in the compiled code.
 scout_restorer <- function(sampler) {
   d <- sampler$target$dim
   is_reference <- function(reference) {
@@ -136,7 +135,7 @@ scout_restorer <- function(sampler) {
   }
 }
 
-# Whether a list is the copies of a reference in d variables (see learn_copies.R), or NULL.
+# Whether `copies` is NULL or the valid copies of a reference in d variables (see learn_copies.R).
 are_copies <- function(copies, d) {
   n <- NROW(copies$frame)
   is.null(copies) || has_form(copies, list(frame = matrix(0, n, d), moves = copies$moves)) &&

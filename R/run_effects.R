@@ -1,10 +1,10 @@
-# The integral over the random effects at given parameters: by quadrature of small components, and of large ones by runs
-# of the sampler.
+# The integral over the random effects at given parameters: by quadrature for small components, and by SMC runs for
+# large ones. Called by estimate_effects() and for draws of the effects.
 
-# A function of the parameters x: the log density by Laplace's approximation, the log of the ratio of the exact density
-# to it, or of an unbiased estimate of it, NaN where there is none; and with_draw a draw of the effects. It counts what
-# it asks of the model: of "count" it gives the number of Laplace's approximations and that of gradients of the joint
-# density by the effects.
+# A function of the parameters x that returns the log density by Laplace's approximation, the log ratio of the exact
+# density, or an unbiased estimate of it, to this approximation (NaN where there is none), and with `with_draw` a draw
+# of the effects. For x = "count" it returns the numbers of Laplace approximations and of gradients of the joint
+# density.
 counted_integral <- function(effects) {
   count <- c(n_target_evals = 0, n_joint_gradients = 0)
   path <- NULL # of runs
@@ -35,14 +35,15 @@ counted_integral <- function(effects) {
   }
 }
 
-# Particles of a run, ...
+# Particles of a run over effects.
 effects_particles <- 64
-# ... and the part of them that a change of temperature leaves effective: small changes, so that few particles are
-# enough.
+# Relative effective sample size after a change of temperature: the changes are small, so few particles are enough.
 effects_ess <- 0.85
+# Largest number of steps of such a run.
 most_effects_steps <- 256
 
-# For runs from Laplace's approximation of the effects given the parameters to their density. at: of effects_at().
+# The sampler for runs from Laplace's approximation of the effects given the parameters to their exact density. at: of
+# effects_at().
 sampler_of_effects <- function(at) {
   n <- length(at$mode)
   sampler <- list(
@@ -56,13 +57,15 @@ sampler_of_effects <- function(at) {
   sampler
 }
 
-# Temperatures and step sizes, which are found once: with those that are given, runs are unbiased.
+# Temperatures and step sizes from one adapting run. The later runs, for which they are fixed, are unbiased.
 path_of_effects <- function(sampler) {
   record <- run_sampler(sampler, list(adaptive_ess = effects_ess, n_steps = most_effects_steps), "adapt", 0)
   as.list(record$steps[c("lambda", "step_size", "refresh_rate")])
 }
-# The log of an estimate of the ratio of the integral to Laplace's approximation, NaN where all particles died, and
-# with_draw a draw of the effects: where parameters are weighed by the estimate the two are draws of the exact density.
+
+# The log of an unbiased estimate of the ratio of the integral to Laplace's approximation, NaN where all particles died,
+# and with `with_draw` a draw of the effects. If parameters are weighted by the estimate, parameters and effects
+# together are draws from the exact density.
 log_ratio_by_run <- function(sampler, path, with_draw) {
   record <- run_sampler(sampler, path, "final", 1)
   if (is.list(record$dead)) {

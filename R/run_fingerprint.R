@@ -1,9 +1,9 @@
-# What functions are made of: their text and what they use from around them. By it a model that has been changed is
-# known, also where it has the same values at some points.
+# Fingerprints of a model: hashes of its functions and of the variables that these use. They show whether a model has
+# changed, also where its density at some points is the same. Called for checkpoints.
 
-# The hashes of all functions in x, a function or a list with names, of the variables that these use, and of what else
-# is in it, each by a name. What is in environments is left out, and what a function sets by `<<-`: what it remembers is
-# no part of the model. So is what a package's own functions use.
+# The named hashes of all functions in x, a function or a named list, of the variables that these use, and of all other
+# data in x. Contents of environments, variables that a function sets by `<<-`, such as a cache, and variables that a
+# package's functions use are left out.
 fingerprint <- function(x, name = "") {
   seen <- list()
   found <- state <- character()
@@ -42,7 +42,7 @@ fingerprint <- function(x, name = "") {
   found[!sub("[$].*", "", names(found)) %in% quoted(state)]
 }
 
-# What a model is made of, of what it holds: of a Stan program its text and its data, wherever it is compiled.
+# The parts of a model that define it: for a Stan program its code and data, not the compiled program.
 definition_of <- function(x) {
   if (is_tmb_model(x)) {
     mget(tmb_definition, x$env)
@@ -55,8 +55,8 @@ definition_of <- function(x) {
   }
 }
 
-# What a model object of TMB or RTMB is made of, in its environment. The rest is what it remembers, and tapes that a copy
-# does not have: to ask for these ends R.
+# The variables that define a model object of TMB or RTMB, in its environment. The others are caches, and tapes, which a
+# copy of the object does not have; using them would crash R.
 tmb_definition <- c("data", "parameters", "random", "MakeADFunObject")
 
 is_remembered_by_tmb <- function(variable, where) {
@@ -65,8 +65,8 @@ is_remembered_by_tmb <- function(variable, where) {
 
 quoted <- function(name) sprintf("`%s`", name)
 
-# The environment from which a function made in `home` takes a variable; NULL where it has none, or takes it from a
-# package.
+# The environment in which a function with the environment `home` finds a variable; NULL where there is none, or it is
+# in a package.
 where_is <- function(variable, home) {
   while (!identical(home, emptyenv()) && !isNamespace(home)) {
     if (exists(variable, home, inherits = FALSE)) {
@@ -78,10 +78,10 @@ where_is <- function(variable, home) {
   NULL
 }
 
-# The names of the variables that a function takes from around it (`free`), and of those that it sets there (`state`).
+# The names of a function's free variables (`free`), and of those that it sets by `<<-` (`state`).
 used_by <- function(f) {
   own <- free <- state <- character()
-  # what one branch or another function sets is not always set
+  # a variable that is set in a branch or an inner function may not be set elsewhere
   aside <- function(parts, names = character()) {
     before <- own
     own <<- c(own, names)

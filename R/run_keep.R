@@ -1,7 +1,7 @@
-# What a fit keeps of an island's particles: all of them, a number of draws, or the moments
-# of the variables. All else of a fit is made from what is kept.
+# Reduction of the particles of an island to what a fit keeps, the argument `keep`: all of them, a number of draws, or
+# the moments of the variables. Called by run_sampler().
 
-# "draws", "moments", or a number of draws.
+# The checked argument: "draws", "moments", or a number of draws.
 check_keep <- function(keep) {
   if (is.character(keep)) {
     check_choice(keep, "keep", c("draws", "moments"))
@@ -12,10 +12,10 @@ check_keep <- function(keep) {
   }
 }
 
-# Of a run that tunes, the draws; of an island, what the sampler is to keep.
+# What is kept of a run: all draws of an adapting run; of an island what the sampler says.
 keep_of <- function(sampler, run) if (run == "final") sampler$keep else "draws"
 
-# The record of a run without what is not kept. One that is reduced already stays as it is.
+# The record of a run, reduced to what is kept. A record that is already reduced stays as it is.
 reduce_record <- function(record, sampler, keep = sampler$keep) {
   if (is_dead(record) || !is.null(record$mean)) {
     return(record)
@@ -33,7 +33,7 @@ reduce_record <- function(record, sampler, keep = sampler$keep) {
   }
 }
 
-# How many particles the record of a run has that keeps draws, and how many there are in its `all`.
+# The number of particles in a record that keeps draws, and the number in its `all`, 0 for none.
 n_kept <- function(sampler, keep = sampler$keep) {
   n <- c(min(sampler$n_particles, rules$most_judged), sampler$n_particles)
   if (n[1] == n[2]) n[2] <- 0
@@ -43,9 +43,9 @@ n_kept <- function(sampler, keep = sampler$keep) {
   n
 }
 
-# Of very many particles a part is enough for the bridge, the diagnostics and the fits, which need
-# three times the memory that the particles take. The record becomes one of this part, and has in `all`
-# the `particles` and `log_weights` of all.
+# For the bridge, the diagnostics and the fits, which need three times the memory of the particles, at most
+# `most_judged` particles are used. The record is thinned to these, and has the `particles` and `log_weights` of all in
+# `all`.
 judged_record <- function(record) {
   if (length(record$log_weights) > rules$most_judged) {
     all <- record[c("particles", "log_weights")]
@@ -55,9 +55,8 @@ judged_record <- function(record) {
   record
 }
 
-# As many draws as asked for, each particle about as often as its weight says, so that they
-# all weigh the same. Nothing of it is random: particles stand in the order in which they
-# began, so that the draws are spread over the genealogies.
+# The record with n draws of equal weight, by systematic resampling without random numbers. Particles are in the order
+# of their ancestors, so the draws are spread over the genealogies.
 thin_record <- function(record, n) {
   if (n >= length(record$log_weights)) {
     return(record)
@@ -72,16 +71,16 @@ thin_record <- function(record, n) {
   record
 }
 
-# Of a matrix, or of a vector.
+# Rows of a matrix, or elements of a vector.
 take_rows <- function(x, rows) if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
 
-# All draws of a record, where the rest of it is of a part of them.
+# The particles and weights of all draws of a record, also of a thinned one.
 all_draws <- function(record) if (is.null(record$all)) record else record$all
 
 # moments -----------------------------------------------------------------------
 
-# `mean` and `covariance` of the target's variables, and the `points` of points_of(), in place
-# of the particles. Of what a program makes of its variables, which may be very many numbers, it is the variances.
+# The record with the `mean` and `covariance` of the target's variables, and the `points` of points_of(), instead of the
+# particles. For the outputs of a program, which may be many, `covariance` has only the variances.
 only_moments <- function(record, sampler) {
   all <- all_draws(record)
   w <- exp(all$log_weights)
@@ -101,10 +100,9 @@ only_moments <- function(record, sampler) {
   )
 }
 
-# A covariance matrix is much larger than all else that is kept. So those of islands are
-# added up, in their order, each in proportion to the island's estimate, and the sum is kept
-# with the last of them that lives. It is `within`, a list of the `sum` and the log of the
-# `scale` by which it must be multiplied.
+# Covariance matrices are much larger than all else that is kept. So only the sum of those of the islands is kept, each
+# weighted by the island's estimate, in the record of the last island with particles. It is `within`, a list of the
+# `sum` and the log of the `scale` by which it must be multiplied.
 add_up_covariances <- function(records) {
   within <- NULL
   for (i in which(!vapply(records, is_dead, NA))) {
@@ -133,8 +131,8 @@ add_covariance <- function(within, covariance, log_z) {
   )
 }
 
-# The moments of all islands together: `mean`, `covariance`, and `means`, those of the
-# living islands, a row each. NULL where there are draws.
+# The moments of all islands together: `mean`, `covariance`, and `means`, with a row for each island with particles.
+# NULL where draws are kept.
 pool_moments <- function(living) {
   if (is.null(living[[1]]$mean)) {
     return(NULL)
@@ -163,18 +161,19 @@ can_keep <- function(fit, keep) is.null(keep) || fit$keep == "draws" || fit$keep
 # An error where a fit has kept no draws.
 check_has_draws <- function(fit) {
   if (!is.null(fit$moments)) {
-    needs <- if (is.matrix(fit$moments$covariance)) "{.fn coef}, {.fn vcov}" else "{.fn coef}"
+    available <- if (is.matrix(fit$moments$covariance)) "{.fn coef}, {.fn vcov}" else "{.fn coef}"
     abort(c(
       "The fit has no draws: of its islands only the moments were kept.",
-      "i" = paste(needs, "and {.fn summary} need no more; for draws let {.arg keep} be a number.")
+      "i" = paste(available, "and {.fn summary} are available. For draws fit again, with a number as {.arg keep}.")
     ))
   }
 }
 
-# Four particles, or the origin of the unconstrained scale where all have died.
+# Four particles on the unconstrained scale, or its origin where all have died: points at which a checkpoint compares
+# the target.
 points_of <- function(record, sampler) {
   if (!is.null(record$points)) {
-    return(record$points) # of an island of which no particles are kept
+    return(record$points) # where only moments are kept
   }
   if (is.null(record$particles)) {
     return(matrix(0, 1, sampler$target$dim))
@@ -183,5 +182,5 @@ points_of <- function(record, sampler) {
   unname(x[unique(round(seq(1, nrow(x), length.out = 4))), , drop = FALSE])
 }
 
-# What is pooled of the draws of islands, beside their particles.
+# Elements of a record with a row for each draw, apart from the particles and weights.
 of_draws <- c("unconstrained", "coordinates", "gradients", "log_target", "origins")

@@ -1,12 +1,11 @@
-# Markov kernels, as the user chooses them.
+# Constructors of Markov kernels for the argument `kernel`. The kernels themselves are in src/kernel_*.c.
 
-# A kernel: its name in the core, the parameters that are given, `step_size` (or NULL) and,
-# among `...`, `refresh_rate`; what it does, as in src/kernel.h; and the tuner's defaults.
+# A kernel, a list: its `name` in the core and its `label` in print; `step_size`, NULL where it is tuned; the defaults
+# of the tuner; and the `options` for the core, see src/kernel.h.
 #
-# ...: what differs from a plain kernel. The options of the core are those of
-# `core_options`; the other elements are whether the kernel needs `gradients`, `refreshes`
-# velocities at a rate (and the rates to choose from, `refresh_grid`), and is
-# Metropolis-`adjusted`.
+# ...: elements that differ from the defaults here, and from `core_options`: whether the kernel needs `gradients`,
+# `refreshes` velocities, and is Metropolis-`adjusted`; `refresh_rate`, NULL where it is tuned; and `refresh_grid`, the
+# rates from which it is tuned.
 new_kernel <- function(name, label, step_size, tuner_defaults, ...) {
   given <- list(...)
   plain <- list(gradients = TRUE, refreshes = FALSE, adjusted = FALSE, refresh_rate = NULL, refresh_grid = NaN)
@@ -24,7 +23,7 @@ new_kernel <- function(name, label, step_size, tuner_defaults, ...) {
   )
 }
 
-# Options of src/kernel.h, as they are for kernels that do not have them.
+# Defaults of the options in src/kernel.h.
 core_options <- list(
   backward = "time_correct",
   first_backward = "reference",
@@ -33,8 +32,8 @@ core_options <- list(
   n_moves = 1L
 )
 
-# The paper's settings of the tuner, for the kernels that move by gradients
-# alone, and for those with a velocity.
+# Settings of the tuner in Kim, Xu, Gardner and Campbell (2025), for Langevin kernels, and for kinetic ones with a
+# velocity.
 langevin_tuner <- list(
   regularization = 0.1,
   tolerance = 0.01,
@@ -65,8 +64,8 @@ check_rates <- function(x, arg, lengths = NULL) {
 #' Every particle has a velocity. The velocity is partly refreshed,
 #' `v' = sqrt(1 - rho_t^2) v + rho_t noise`, and then particle and velocity make one
 #' leapfrog step of size `h_t`. The weights, not rejection, correct the bias of the leapfrog
-#' step. [smc()] takes it from the reference that it is given, and in many variables: at the same
-#' cost it is far better than [kernel_lmc()].
+#' step. [smc()] uses it for runs from the reference that it is given. In many variables it is far more
+#' efficient than [kernel_lmc()].
 #'
 #' The refreshment rate hardly changes the divergence of a single step, which is what the tuner sees. It matters for
 #' the draws: copies of a particle, made by resampling, have the same velocity, and separate only
@@ -130,7 +129,7 @@ kernel_klmc <- function(
 #'   * `"detailed_balance"`, the reversal of the kernel, as if it were
 #'     reversible. It is not, so the estimate is biased; and the weights do not
 #'     depend on the step size, so it must be given. For comparison only.
-#' @param first_backward what stands in for the kernel before the first step, in
+#' @param first_backward what is used as the kernel before the first step in
 #'   the time-correct backward kernel: `"reference"`, the reference itself, as in
 #'   the paper; or `"independent"`, the reference's own Langevin kernel with the
 #'   first step's size.
@@ -153,7 +152,7 @@ kernel_lmc <- function(
   new_kernel("lmc", label, step_size, langevin_tuner, backward = backward, first_backward = first_backward)
 }
 
-# A kernel, or the one of this name by its defaults.
+# The argument as a kernel: a kernel itself, or the name of one, for its defaults.
 check_kernel <- function(kernel) {
   if (is.character(kernel)) {
     return(kernel_by_name(kernel, "kernel"))
@@ -165,8 +164,8 @@ check_kernel <- function(kernel) {
   kernel
 }
 
-# The kernel of this name in the core, by its defaults but for these parameters: NULL, and one that the kernel does not
-# have, are ignored. arg: what an error calls the name.
+# The kernel with this name in the core, with its defaults except for the parameters given. NULL, and parameters that
+# the kernel does not have, are ignored. arg: the name of the argument in errors.
 kernel_by_name <- function(name, arg, step_size = NULL, refresh_rate = NULL) {
   make <- get(paste0("kernel_", check_choice(name, arg, kernels)))
   given <- without_null(list(step_size = step_size, refresh_rate = refresh_rate))
@@ -175,8 +174,7 @@ kernel_by_name <- function(name, arg, step_size = NULL, refresh_rate = NULL) {
 
 kernels <- c("klmc", "lmc", "mala", "rwmh", "pcn", "hmc")
 
-# Whether there is something to tune; a kernel that needs it but cannot be tuned
-# is an error.
+# Whether the step size is to be tuned; an error for a kernel without step size that cannot be tuned.
 is_to_be_tuned <- function(kernel) {
   if (is.null(kernel$step_size) && is_biased(kernel)) {
     abort(c(
@@ -188,7 +186,7 @@ is_to_be_tuned <- function(kernel) {
   is.null(kernel$step_size)
 }
 
-# Whether log Z is biased even with given parameters.
+# Whether the estimate of Z is biased even with fixed parameters.
 is_biased <- function(kernel) {
   kernel$options$backward == "detailed_balance"
 }
@@ -205,7 +203,7 @@ is_biased <- function(kernel) {
 #'   velocity turn into each other by the angle whose tangent is `h_t`, as they would if the reference were the target;
 #'   half before and half after, the velocity is kicked by what the gradient has beyond that. A rejection turns the
 #'   velocity round. So all steps are accepted where the target is normal with the covariance of the reference, in any
-#'   number of variables. [smc()] takes it from references that it has fitted.
+#'   number of variables. [smc()] uses it for runs from references that it has fitted.
 #' * `kernel_mala()` proposes the moves of [kernel_lmc()].
 #' * `kernel_rwmh()` proposes Gaussian moves of variance `h_t`, and needs no
 #'   gradients.
@@ -213,8 +211,8 @@ is_biased <- function(kernel) {
 #'   `exp(-h_t) z + sqrt(1 - exp(-2 h_t)) noise` in the coordinates in which the reference is standard normal. Long steps
 #'   are independent draws from it. It needs no gradients.
 #'
-#' With a `kernel` that needs no gradients [smc()] has no scout, which looks for modes. By default it has, also where
-#' gradients are differences, and takes `kernel_pcn()` by itself where that costs less.
+#' With a `kernel` that needs no gradients, [smc()] does not search for modes by a scout. By default it does, also where
+#' gradients are finite differences, and then chooses `kernel_pcn()` where this costs less.
 #'
 #' The weights of such kernels do not depend on the move. So particles are weighted, and
 #' resampled if need be, before they move.
@@ -324,12 +322,12 @@ format_given <- function(x) {
   }
 }
 
-# Whether there are parameters or temperatures to be found.
+# Whether parameters or temperatures have to be found by an adapting run.
 needs_adapting <- function(kernel, path) {
   is_to_be_tuned(kernel) || !is.null(path$adaptive_ess)
 }
 
-# Evaluations that a step takes for each particle.
+# Number of moves, and of evaluations, for each particle in a step.
 n_moves <- function(sampler) {
   if (sampler$kernel$adjusted) sampler$kernel$options$n_moves else 1
 }

@@ -1,13 +1,13 @@
-# The queue of work for other processes.
+# A queue of tasks for workers of the future package, which repeats tasks whose worker was lost.
 
-# How often an island is tried whose worker was lost: a worker that is lost by accident once in a
-# hundred times is so three times with the same island once in a million.
+# Number of attempts at a task: if one in a hundred workers is lost by accident, three are lost with the same task once
+# in a million.
 most_tries <- 3
 
-# Runs tasks, which are numbers, a future each, as many at a time as there are workers.
-# send: starts one. collect: takes its number and value. give_up: ends with an error, when
-# a task was lost too often. meanwhile: what this process does once they are started; then it
-# waits for one after another, which is quicker than to ask which are done.
+# Runs numbered tasks, one in each future, as many at a time as there are workers. send: starts the task with this
+# number; collect: called with the number and the value of each; give_up: raises an error when a task was lost too
+# often; meanwhile: a function for this process to call once the tasks are started. With it the tasks are awaited in
+# order, which is quicker than to ask which are done.
 spread <- function(tasks, send, collect, give_up, meanwhile = NULL) {
   queue <- list(waiting = tasks, active = list(), lost = c())
   on.exit(leave(queue$active)) # after an error or an interrupt
@@ -35,8 +35,8 @@ spread <- function(tasks, send, collect, give_up, meanwhile = NULL) {
   }
 }
 
-# Starts as many tasks as there are free workers. After a loss the others come back first;
-# then the plan is set up anew, since not all versions of future replace a lost worker.
+# Starts as many tasks as there are free workers. After a loss the running tasks are awaited first. Then the plan is set
+# up again, since not all versions of future replace a lost worker.
 fill <- function(queue, send) {
   if (isTRUE(queue$is_broken)) {
     if (length(queue$active) > 0) {
@@ -54,13 +54,12 @@ fill <- function(queue, send) {
 }
 
 renew_plan <- function() {
-  plan <- future::plan("list") # in a variable: plan() looks at the expression
+  plan <- future::plan("list") # in a variable, since plan() inspects the expression
   future::plan(plan, .skip = FALSE)
 }
 
-# Ends the workers of futures whose values are not needed any more, where that is possible;
-# others end when their futures do. The plan is set up anew, so that the next call does not
-# wait for these.
+# Ends the workers of futures whose values are not needed, where that is possible; others end with their futures. The
+# plan is set up again, so that the next call does not wait for them.
 leave <- function(active) {
   active <- Filter(function(future) inherits(future, "Future"), active)
   if (length(active) == 0) {
@@ -75,13 +74,14 @@ leave <- function(active) {
   renew_plan()
 }
 
-# The next call would warn of a future that has failed, unless its value was asked for before.
+# Takes the value of a future, since otherwise the next call would warn of a future that has failed.
 forget <- function(future) {
   value <- function() future::value(future, stdout = FALSE, signal = FALSE)
   tryCatch(suppressWarnings(if (future::resolved(future)) value()), error = identity)
 }
 
-# Of the plans of future itself. A worker of cluster() may be on another machine.
+# Ends the worker of a future. Only for multisession and multicore plans: a worker of a cluster may be on another
+# machine.
 end_worker <- function(future) {
   if (inherits(future, "MultisessionFuture")) {
     worker <- future$workers[[future$node]]
@@ -91,7 +91,7 @@ end_worker <- function(future) {
   }
 }
 
-# The names of futures that have come to an end, which are waited for.
+# Waits until at least one future has ended, and returns the names of those that have.
 finished <- function(active) {
   started <- seconds_now()
   repeat {
@@ -106,8 +106,8 @@ finished <- function(active) {
 
 has_ended <- function(future) !isFALSE(try_future(future::resolved(future), future))
 
-# The value of `code`, or the error of future itself: a worker was lost. future: what the
-# code is about, where it may be such an error.
+# The value of `code`, or the error of the future package if a worker was lost. future: the future that `code` uses, or
+# such an error in its place, which is then returned.
 try_future <- function(code, future = NULL) {
   if (inherits(future, "FutureError")) {
     return(future)
@@ -115,7 +115,7 @@ try_future <- function(code, future = NULL) {
   tryCatch(code, FutureError = function(e) e)
 }
 
-# value: what a worker gave, which may be why it cannot take part.
+# An error if the value shows that the worker does not have this version of the package.
 check_worker <- function(value) {
   if (!inherits(value, "autosmc_unfit_worker")) {
     return()
@@ -128,7 +128,7 @@ check_worker <- function(value) {
   abort(
     c(
       "The worker on {value$host} {problem}.",
-      "i" = "It looks in {.file {value$paths}}. Install autosmc there, or give the worker
+      "i" = "Its libraries are {.file {value$paths}}. Install this version of autosmc there, or give the worker
         this session's {.fn .libPaths}."
     ),
     "worker",

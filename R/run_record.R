@@ -1,16 +1,16 @@
-# Records: what one run returns.
+# Records, the results of runs: see run_sampler() for their elements.
 
-# On the scale of the reference.
+# The particles on the unconstrained scale.
 unconstrained_particles <- function(record) {
   if (is.null(record$unconstrained)) record$particles else record$unconstrained
 }
 
 all_dead <- function(records) all(vapply(records, is_dead, NA))
 
-# What is made of the pooled coordinates when the islands are all there, and takes no memory before.
+# Elements that with_images() computes from the pooled coordinates when all islands are there, so as to save memory.
 made_by_maps <- c("particles", "unconstrained")
 
-# Pooled draws with these, which are to the last bit those that the islands had.
+# Pooled draws with these elements, which are identical to those of the islands.
 with_images <- function(final, target) {
   if (!is.null(final$coordinates)) {
     x <- through_maps(maps_of(final$reference, target$dim), final$coordinates)$x
@@ -23,10 +23,9 @@ with_images <- function(final, target) {
 
 n_living <- function(records) sum(!vapply(records, is_dead, NA))
 
-# The gradients of the log target on the unconstrained scale at some of a record's
-# particles, from those in the coordinates of its reference; NULL where there are none, or
-# not all of them are finite. Of a record with points that were found elsewhere they are known as they are there: far
-# from the particles its maps may have no digits.
+# The gradients of the log target on the unconstrained scale at some of a record's particles; NULL where there are none,
+# or not all are finite. They are computed from those in the coordinates of the reference, unless the record has
+# `target_gradients`. It has these if points far from the particles were added, where the maps may lose all digits.
 target_gradients <- function(record, rows) {
   if (!is.null(record$target_gradients)) {
     return(record$target_gradients[rows, , drop = FALSE])
@@ -40,7 +39,7 @@ target_gradients <- function(record, rows) {
 
 is_dead <- function(record) !isFALSE(record$dead)
 
-# Of the core's `smc_status`.
+# Values of the core's `smc_status`.
 status_failed <- 1
 status_dead <- 2
 
@@ -63,7 +62,7 @@ step_columns <- c(
   "n_objective_evals", "n_target_evals", "tuner_status"
 )
 
-# One row. A run in which all died is an estimate of zero. shared: of run_sampler().
+# The row of a run. If all particles died, the estimate of Z is zero. shared: of run_sampler().
 runs_table <- function(result, run, index, sampler, steps, seconds, shared) {
   done <- result$status == 0
   last <- if (done) lapply(steps, function(x) x[length(x)]) else dead_ends
@@ -87,12 +86,10 @@ runs_table <- function(result, run, index, sampler, steps, seconds, shared) {
 
 dead_ends <- list(log_z = -Inf, ess = 0, barrier = NA_real_)
 
-# The spread of log Z that a run predicts by itself, from how its particles descend from
-# those that it began with: with the shares that the descendants of each have in the final
-# weights, the relative variance of Z is 1 - (N / (N - 1))^k (1 - sum of squared shares)
-# (Lee and Whiteley, 2018). With multinomial resampling k is one more than the number of
-# resamplings, each of which adds a variance of 1 / N to the shares; the other schemes add
-# next to nothing, and k is 1.
+# The standard deviation of log Z estimated from the genealogies of a single run (Lee and Whiteley, 2018). With the
+# shares of the final weights that descend from each initial particle, the relative variance of Z is 1 - (N / (N - 1))^k
+# (1 - sum of squared shares). For multinomial resampling k is one more than the number of resamplings, each of which
+# adds a variance of 1 / N to the shares. For the other schemes, which add almost none, k is 1.
 predicted_sd <- function(shared, n, resampling, n_resampled) {
   if (is.null(shared)) {
     return(NA_real_)

@@ -1,6 +1,7 @@
-# Temperature schedules.
+# Temperature schedules: fixed ones, checks of given ones, and schedules from the barrier of a run (Syed, Bouchard-Cote,
+# Chern and Doucet, 2024).
 
-# Share of the way below which a step adds nothing to it: the inverse's slope would be 1e8.
+# Least share of a step in the total length for a knot of the interpolation: below it the slope would exceed 1e8.
 least_progress <- 1e-8
 
 #' Temperatures that rise as a power of the step
@@ -22,7 +23,7 @@ schedule_power <- function(n_steps = 64, power = 2) {
   (seq(0, n_steps) / n_steps)^power
 }
 
-# Temperatures from 0 to 1, without the leading 0.
+# The checked temperatures, which rise from 0 to 1, without the leading 0.
 check_schedule <- function(schedule, arg = "schedule") {
   is_schedule <- is.numeric(schedule) && length(schedule) >= 2 && all(is.finite(schedule)) &&
     all(diff(schedule) > 0) && schedule[1] == 0 && schedule[length(schedule)] == 1
@@ -32,8 +33,8 @@ check_schedule <- function(schedule, arg = "schedule") {
   as.double(schedule[-1])
 }
 
-# The data frame that smc_run() is given: a row a step. A row for the start, at
-# temperature 0, may stand first. Returns a list of what `kernel` needs of it.
+# Checks the data frame given to smc_run(), with a row for each step, possibly after one at temperature 0. Returns a
+# list of `lambda`, `step_size` and, for kernels that refresh velocities, `refresh_rate`.
 check_schedule_frame <- function(schedule, kernel) {
   if (!is.data.frame(schedule)) {
     abort_argument(schedule, "schedule", "a data frame with a row a step")
@@ -47,7 +48,7 @@ check_schedule_frame <- function(schedule, kernel) {
     schedule <- schedule[-1, ]
   }
   for (name in wanted) {
-    # a column may be of any kind, a matrix among them: only one number a row will do
+    # a column of a data frame may also be a matrix or a list
     column <- schedule[[name]]
     if (!is.numeric(column) || !is.null(dim(column)) || length(column) != nrow(schedule)) {
       abort_argument(column, paste0("schedule$", name), "a numeric vector, one number a row")
@@ -62,7 +63,7 @@ check_schedule_frame <- function(schedule, kernel) {
   )
 }
 
-# A parameter may be in the schedule and in the kernel, but it is the same one.
+# An error where the schedule and the kernel have different values of a parameter.
 check_agreement <- function(kernel, schedule, name) {
   given <- kernel[[name]]
   column <- schedule[[name]]
@@ -73,8 +74,8 @@ check_agreement <- function(kernel, schedule, name) {
   }
 }
 
-# The kernel of smc_run() when none is given: the one that the schedule names. Anything
-# that is not a data frame is left to check_schedule_frame().
+# The default kernel of smc_run(): the one that the schedule names. check_schedule_frame() gives the error for a
+# schedule that is not a data frame.
 kernel_of_schedule <- function(schedule) {
   if (!is.data.frame(schedule)) {
     return(kernel_lmc())
@@ -100,7 +101,7 @@ kernel_of_schedule <- function(schedule) {
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()]. Of several islands
 #'   the first counts; where there are none, the last round that was used.
 #' @param n_steps number of steps (positive integer); NULL for twice the global
-#'   barrier that the run has met, rounded up, which is the length that Syed et al. recommend.
+#'   barrier of the run, rounded up, which is the length that Syed et al. recommend.
 #' @param max_steps where `n_steps` is NULL, at most so many steps (whole number of at
 #'   least 2), by default as many as in the rounds of [smc()]. The barrier that LMC meets
 #'   grows with the number of steps, so that without a limit the schedule would double in
@@ -133,10 +134,9 @@ schedule_barrier <- function(fit, n_steps = NULL, max_steps = 64) {
   barrier_schedule(steps[chosen, ], n_steps, max_steps)
 }
 
-# The number of steps is by the barrier that the run has met, and their places by their lengths, which
-# are the barrier of a kernel that is exact: what an inexact one adds is about the same for each
-# step, wherever it is, so that steps would stay where there are many already. least: of steps, where
-# their number is to be found.
+# Temperatures with equal lengths of the steps. If `n_steps` is NULL, it is determined by the barrier of the run, and is
+# at least `least`. The temperatures are placed by the lengths, the barrier of an exact kernel: what an inexact kernel
+# adds is about the same for each step, and would keep steps where there are already many.
 barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
   if (is.null(n_steps)) {
     met <- steps$barrier[nrow(steps)]
@@ -145,7 +145,7 @@ barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
   way <- c(0, cumsum(steps$length))
   lambda <- c(0, steps$lambda)
   total <- way[length(way)]
-  # knots of the inverse must rise: a step may have no length
+  # the knots of the inverse must increase, but a step may have length 0
   progress <- least_progress * total
   ahead <- c(TRUE, diff(way) > progress) & way < total - progress
   ahead[length(ahead)] <- TRUE
@@ -166,10 +166,9 @@ barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
 #' the temperatures is biased; the runs after it use what was found.
 #'
 #' @param ess the fraction (number in (0, 1)).
-#' @param max_steps at most so many steps (positive integer). The last of them goes to
-#'   temperature 1 whatever the effective sample size, so the estimate of a run that comes
-#'   there is worth little. That is why the limit is far above what a run should take, and
-#'   above that of the rounds of [smc()], whose temperatures are spread over the steps there are.
+#' @param max_steps the largest number of steps (positive integer). The last of them goes to
+#'   temperature 1 whatever the effective sample size, so the estimate of a run that reaches
+#'   the limit is unreliable. The limit should be far above the number of steps that are needed.
 #' @return An object of class `smc_schedule_adaptive`, for the argument `schedule` of
 #'   [smc()] and [smc_adapt()].
 #' @examples

@@ -1,4 +1,4 @@
-# The tuner, as the user sets it.
+# Settings of the tuner, the argument `tuner`. The tuner itself is in src/tuner.c.
 
 #' Tuner: greedy minimisation of the incremental divergence
 #'
@@ -96,14 +96,14 @@ tuner_kl <- function(
   )
 }
 
-# More than 128 particles hardly determine the step size better. Where there are few, most of the evaluations of a run
-# would be for its tuner.
+# The default number of particles for the objective: a quarter, between 32 and 128. More than 128 hardly improve the
+# step size; with more than a quarter, most evaluations of a run would be for the tuner.
 default_subsample <- function(n_particles) min(n_particles, max(32, min(128, n_particles %/% 4)))
 
-# The core takes log step sizes that differ by less than 1e-10 for the same.
+# Least tolerance: the core treats log step sizes that differ by less than 1e-10 as equal.
 least_tolerance <- 1e-8
 
-# The tuner's settings for a kernel and a number of particles, none of them NULL.
+# The tuner's settings for the kernel and the number of particles of a sampler, with all defaults filled in.
 complete_tuner <- function(settings) {
   tuner <- settings$tuner
   n_particles <- settings$n_particles
@@ -123,9 +123,10 @@ complete_tuner <- function(settings) {
   complete
 }
 
-# The tuner for a reference that fits, in whose coordinates the target is nearly standard normal: there the best step
-# size of MALA is about dim^(-1/3) (Roberts and Rosenthal, 1998), and a search from there takes half as long. HMC turns
-# by an eighth of a circle or more. That of pCN is long, and its objective flat.
+# The tuner for a fitted reference, in whose coordinates the target is nearly standard normal, with a first step size if
+# none is given. The best step size of MALA is about dim^(-1/3) (Roberts and Rosenthal, 1998), and a search from there
+# takes half as long. For HMC it is 1, a rotation by an eighth of a circle. That of pCN is large, since its objective is
+# flat.
 with_guess <- function(tuner, kernel, dim) {
   if (is.null(tuner$step_size_guess)) tuner$step_size_guess <- switch(kernel$name, pcn = 3, hmc = 1, dim^(-1 / 3))
   tuner

@@ -1,21 +1,19 @@
-# Work in other processes, under the user's plan of the future package: islands, a future
-# each; and the points of expensive evaluations in the runs that tune. Results that have
-# arrived are kept; a task whose worker was lost is run again.
+# Parallel computing under the user's plan of the future package: one future for each island or other job, and for
+# shares of points (see run_batches.R). Results that have arrived are kept; a task whose worker was lost is run again.
 
-# Seconds that workers take to load the package, which is what islands must save: measured.
+# Seconds that workers take to load the package, as measured: islands run in parallel only if they save more.
 loading_seconds <- 0.5
 
 # islands -----------------------------------------------------------------------
 
-# The records of islands by their numbers, in this process or by workers. The random
-# streams belong to the islands, so the results are the same. f: run_sampler(), or a
-# function of the package that returns a part of what it does.
+# The records of the islands with these numbers, from this process or from workers. Random numbers belong to the
+# islands, so the results are the same. f: run_sampler(), or a function that returns a part of its record.
 lapply_islands <- function(sampler, indices, path, f = run_sampler) {
   lapply(indices, islands_in_turn(sampler, indices, path, f), sampler = sampler, path = path, run = "final")
 }
 
-# A function, as f is one, that gives these records by their numbers: this, or where there
-# are workers, one that gives each of theirs once, so that it need not stay with the others.
+# A function like f that returns each of these records once by its number. With workers, all records are computed
+# before; each is forgotten when it has been returned, to save memory.
 islands_in_turn <- function(sampler, indices, path, f = run_sampler) {
   if (!pays_for_workers(sampler, length(indices), path)) {
     return(f)
@@ -29,8 +27,8 @@ islands_in_turn <- function(sampler, indices, path, f = run_sampler) {
   }
 }
 
-# Whether so many islands are for workers. Where a run has told how long an evaluation takes, not those that
-# are done here before workers would have loaded what they need.
+# Whether n islands should run in parallel: not if, by the time of an evaluation in an adapting run, this would save
+# less time than workers take to load the package.
 pays_for_workers <- function(sampler, n, path) {
   if (!in_parallel(n)) {
     return(FALSE)
@@ -40,10 +38,12 @@ pays_for_workers <- function(sampler, n, path) {
   !isTRUE(saved <= loading_seconds)
 }
 
+# Whether n > 1 tasks can run in parallel, under the user's plan.
 in_parallel <- function(n) {
   n > 1 && isNamespaceLoaded("future") && !inherits(future::plan(), "sequential")
 }
 
+# The records of these islands from workers, except those in the checkpoint.
 over_workers <- function(sampler, indices, path, f) {
   settings <- if (!is.null(sampler$checkpoint)) settings_of_run(sampler, path)
   records <- lapply(indices, function(index) {
@@ -77,9 +77,9 @@ over_workers <- function(sampler, indices, path, f) {
 
 # jobs --------------------------------------------------------------------------
 
-# The value of f for each input goes to collect(i, value) as it is there: computed here one after another, or a future
-# each. f takes all else from the variables of its environment with these names. functions: the user's, that f calls.
-# what: the jobs, for a line of progress; NULL for none.
+# Calls collect(i, value) with the value of f for each input when it is available, computed in this process or in one
+# future each. names: the variables in the environment of f that it uses; functions: those of the user that f calls;
+# what: a name of the jobs for the progress bar, NULL for none.
 over_jobs <- function(inputs, f, names, functions, collect, what = NULL) {
   n <- length(inputs)
   bar <- if (!is.null(what)) cli::cli_progress_bar(what, total = n)
@@ -99,10 +99,9 @@ over_jobs <- function(inputs, f, names, functions, collect, what = NULL) {
 
 # what is sent ------------------------------------------------------------------
 
-# A function that starts the future of a task, from the task's number or other input. The
-# task travels as one vector of bytes, which a worker unpacks only if it has the package. All
-# that is sent is in the function that the worker calls: each of the future's own globals
-# would take a message and an answer. functions: those of the user that the task calls.
+# A function that starts the future of a task for a given input. The task is sent as one vector of bytes, which a worker
+# unpacks only if it has the package. Everything is sent in the function that the worker calls, since each global
+# variable of a future would take a message and an answer. functions: those of the user that the task calls.
 sender <- function(task, functions) {
   needed <- needed_by_functions(functions)
   sent <- list(
@@ -119,15 +118,16 @@ sender <- function(task, functions) {
   }
 }
 
-# A function with these variables of its environment, and no others. parent: the namespace of
-# the package, or baseenv() for what runs where the package may be missing.
+# The function `task` with a new environment that has only these variables. parent: the namespace of the package, or
+# baseenv() for functions that may run without the package.
 task_alone <- function(task, names, parent = topenv()) {
   variables <- mget(names, environment(task), inherits = TRUE)
   environment(task) <- list2env(variables, parent = parent)
   task
 }
 
-# What a worker does. The user's variables go where the user's functions look for them.
+# Runs on a worker: the value of the task, or an object of class `autosmc_unfit_worker` where the version of the package
+# is not the same. The user's variables are put into the global environment, where the user's functions find them.
 on_worker <- function(sent, given) {
   if (requireNamespace("autosmc", quietly = TRUE) && getNamespaceVersion("autosmc") == sent$version) {
     list2env(sent$globals, globalenv())
@@ -142,7 +142,7 @@ on_worker <- function(sent, given) {
 }
 environment(on_worker) <- baseenv() # the worker may not have the package
 
-# The functions in a list of lists that do not belong to a package.
+# The functions in nested lists that do not belong to a package.
 user_functions <- function(x) {
   if (is.list(x)) {
     return(unlist(lapply(unclass(x), user_functions), use.names = FALSE))
@@ -150,8 +150,8 @@ user_functions <- function(x) {
   if (is.function(x) && !is.primitive(x) && !isNamespace(topenv(environment(x)))) x
 }
 
-# What functions use of the user's workspace, which does not travel with them to another
-# process: a list of its variables, and the names of the packages that are attached there.
+# What functions use from the global environment, which is not serialised with them: list(globals, packages), with its
+# variables and the names of attached packages.
 needed_by_functions <- function(functions) {
   names <- sprintf("f%d", seq_along(functions))
   here <- list2env(stats::setNames(as.list(functions), names), parent = baseenv())
@@ -163,7 +163,7 @@ needed_by_functions <- function(functions) {
 
 # errors ------------------------------------------------------------------------
 
-# task: what the worker was to do, in words.
+# An error where a task was lost too often. task: the task in words.
 abort_lost <- function(error, task, advice = NULL, ...) {
   abort(
     c(paste("A worker was lost {most_tries} times with the same", task), "i" = advice),

@@ -231,7 +231,7 @@ test_that("a file that was cut short is put aside, and its run made again", {
       again <- calmly(do.call(smc, c(list(target), arguments(seed = 1, checkpoint = dir))))
     )
     expect_length(warnings, 1)
-    expect_match(warnings, "is damaged, and is run again")
+    expect_match(warnings, "is damaged and was renamed")
     expect_identical(without_time(again), without_time(kept))
     expect_identical(file.size(paste0(file, ".damaged")), as.numeric(n))
     expect_identical(entry_of(file)$settings, entry_of(bytes)$settings)
@@ -349,7 +349,7 @@ test_that("a flipped bit is damage, 300 of 300", {
     bytes[at] <- xor(bytes[at], as.raw(2^(i %% 8)))
     warnings <- with_bytes(file, bytes, capture_warnings(again <- verbs[[k]](dirs[k])))
     expect_length(warnings, 1)
-    expect_match(warnings, "is damaged, and is run again")
+    expect_match(warnings, "is damaged and was renamed")
     expect_identical(results(again), kept[[k]])
   }
 })

@@ -581,7 +581,7 @@ test_that("a target that is nowhere possible says so at step 1", {
     # more particles would not help
     expect_match(message_of(error), "reference_laplace")
     expect_no_match(message_of(error), "n_particles")
-    expect_identical(grepl("NA in the data", message_of(error)), is.na(nowhere))
+    expect_identical(grepl("data for NA", message_of(error)), is.na(nowhere))
   }
 })
 
