@@ -1,18 +1,18 @@
-# The scout: finds where the target is, and how wide, by its gradients, before the
-# sampler starts. Quasi-Newton paths climb from overdispersed starts; the best normal
-# distribution along each path is refined by batch and match; basins are told apart.
+# The scout: locates the target by its gradients before any particle moves. Quasi-Newton paths climb from overdispersed
+# starts; the best normal distribution along each path is refined by batch and match; paths that end at different maxima
+# are kept apart as basins. smc() calls scout_target().
 
-# Points around what was found at which further basins are looked for. A mode of a tenth of the
-# width, 6 standard deviations away, has about four of them in two dimensions and 0.4 in three.
+# Points around the basins from which further paths may start. A mode of a tenth of the width, 6 standard deviations
+# away, contains about four of them in two dimensions and 0.4 in three.
 n_outside <- 2048
-# What the scout may take of all evaluations that there may be; those of a path with its normal distributions, about;
-# and the fewest paths, which tell how long an evaluation takes, where that matters.
+# The scout's share of all evaluations allowed; about how many a path with its normal distributions takes; and the fewest
+# paths, which also show how long an evaluation takes.
 share_of_scout <- 1 / 3
 evals_of_path <- 400
 fewest_paths <- 2
-# A basin that so few paths have found, of those that cost little, is a reason for more of them, ...
+# More paths follow while there is a basin that at most so many paths have found, ...
 few_paths <- 2
-# ... up to so many in all: along a bent ridge each may end in a place of its own.
+# ... up to so many in all: along a curved ridge each path may end in a different place.
 most_paths <- 64
 
 #' Locate a target
@@ -91,7 +91,7 @@ smc_scout <- function(target, ..., n_starts = 8, seed = NULL) {
   once_each(scout_target(target, n_starts, seed))
 }
 
-# With more paths than this, each with all of its points, memory runs out before there is a first result.
+# With more paths, each of which keeps all of its points, there is not enough memory.
 most_starts <- 65536
 
 #' @export
@@ -104,8 +104,8 @@ print.smc_scout <- function(x, ...) {
   invisible(x)
 }
 
-# plan: how many evaluations the fit may take, or how long: with few there are fewer paths; and how many a search for
-# further modes takes.
+# A scout. plan: the limits of evaluations and of seconds for the fit, with which there may be fewer paths, and `search`,
+# the evaluations for a search for further modes.
 scout_target <- function(
   target, n_starts, seed, evaluators = target_interface(target),
   plan = list(max_evals = Inf, max_seconds = Inf, search = 0), progress = NULL
@@ -118,11 +118,11 @@ scout_target <- function(
     found <- look_around(evaluate, target, n_starts, start, budget)
     found$normals <- curve_best(evaluate, refine_best(evaluate, found$normals))
     if (length(found$normals) > 0 && target$dim <= rules$largest_outside && is.null(target$effects$surrogate)) {
-      # for less precision fewer, in proportion
+      # in proportion to the precision that is sought
       n_points <- ceiling(n_outside * rules$sure_bridge / max(rules$sure_bridge, plan$sought))
       found <- look_outside(evaluate, found, budget, n_points)
     }
-    # what was refined comes first: the ELBOs of the others may be higher by luck
+    # refined normal distributions come first: the ELBOs of the others may be higher by chance
     found$normals <- check_elbos_of(evaluate, first_of_close(found$normals))
     found[c("normals", "gradient", "left_out")] <- with_gradient(target, evaluate, found$normals, start)
     found$passed <- check_passed(evaluate, found)
@@ -145,7 +145,8 @@ scout_target <- function(
   scout
 }
 
-# What paths lead to, from as many starts as there are to be, as may tell of more, and as a search asks for.
+# The normal distributions found by all paths: from the first starts, from further ones while these find basins, and from
+# those of a search.
 look_around <- function(evaluate, target, n_starts, start, budget) {
   n <- budget$n_first(n_starts)
   found <- look(evaluate, starts_for(target, n), start)
@@ -176,8 +177,8 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
   found
 }
 
-# Starts of paths. Where random effects are integrated out, Laplace's approximation takes very long far from the mode, or
-# has no value that means something, so that they are around this, with standard deviations up to ten of its own.
+# Starts of n paths. Where random effects are integrated out, starts are around the mode of Laplace's approximation, with
+# up to ten times its standard deviations: far away the approximation is slow or has no meaningful value.
 starts_for <- function(target, n) {
   starts <- scattered_starts(target$dim, n)
   around <- target$effects$surrogate
@@ -189,9 +190,9 @@ starts_for <- function(target, n) {
   }
 }
 
-# How many starts follow n of them: what is missing to the first ones; as many as double them, as long as these cost
-# little; and others while a basin that matters was found by one or two: the share of starts that were alone is the
-# chance that the next one leads to another basin (Good, 1953), and few of them may be none.
+# The number of starts that follow n of them: the rest of the first ones; at most as many again while further starts are
+# cheap; and `n_starts` more while a basin that matters has been found by one or two paths. The share of basins found once
+# estimates the probability that the next start finds a new one (Good, 1953).
 n_further <- function(found, n, n_starts, budget) {
   if (n < n_starts) {
     return(if (budget$pays(n_paths = n_starts - n)) n_starts - n else 0)
@@ -208,8 +209,8 @@ n_further <- function(found, n, n_starts, budget) {
   }
 }
 
-# Starts that lead to known basins cost little: so many as take a quarter of what the first ones took with their normal
-# distributions; or, where there are several basins, as much as points outside do.
+# Starts that lead to known basins are cheap: so many that they take a quarter of the evaluations `spent` on the first ones
+# with their normal distributions, or where there are several basins, `n_outside` evaluations.
 n_cheap_starts <- function(found, n, spent, n_basins) {
   if (n_basins == 0 || n_basins == 1 && length(found$normals) > 1) {
     return(0)
@@ -218,8 +219,8 @@ n_cheap_starts <- function(found, n, spent, n_basins) {
   max(0, min(n, floor((most / found$n_points - 1) * n)))
 }
 
-# What paths lead to from these starts, but for those at which the normal distributions explain the density: they would
-# lead to one of these. most: of look().
+# The result of look() with paths from these starts, without those at which the density is explained by the normal
+# distributions found: these would lead to known basins. most: of look().
 look_further <- function(evaluate, starts, start, found, most) {
   n <- nrow(starts)
   known <- explained(found$normals, starts)
@@ -231,7 +232,7 @@ look_further <- function(evaluate, starts, start, found, most) {
   if (all(is_known)) found else look(evaluate, starts[!is_known, , drop = FALSE], start, found, FALSE, most)
 }
 
-# The log density of each normal distribution at points, times its evidence: a column each.
+# The log density of each normal distribution at the points plus its log evidence (ELBO), a column for each.
 explained <- function(normals, x) {
   parts <- vapply(normals, function(normal) {
     normal$elbo + log_normal(from_user(normal, x), normal) - length(normal$mean) / 2 * log(2 * pi)
@@ -239,10 +240,11 @@ explained <- function(normals, x) {
   matrix(parts, nrow(x))
 }
 
-# Where a path has not ended, along a ridge or into a neck, is no basin of its own.
+# Basins in which a path has converged; a path may also stop along a ridge or in a neck.
 ended_basins <- function(normals) Filter(function(normal) normal$has_ended, likely_normals(normals))
 
-# Starts of further paths: near and far, and, by turns, as wide as the basins are apart in their standard deviations.
+# Starts of further paths. Every second one is drawn around the mean of the basins, with a spread that matches their
+# distances.
 further_starts <- function(target, n, normals) {
   starts <- starts_for(target, n)
   basins <- ended_basins(normals)
@@ -257,8 +259,8 @@ further_starts <- function(target, n, normals) {
   starts
 }
 
-# What the scout may spend, of the limits of a plan. A limit of seconds becomes one of evaluations when it is known how
-# long those of the first paths take.
+# The scout's budget, by the limits of a plan: a list of functions. A limit of seconds becomes one of evaluations when the
+# first paths have shown how long an evaluation takes.
 new_budget <- function(evaluate, plan) {
   started <- seconds_now()
   is_cut <- FALSE
@@ -285,7 +287,7 @@ new_budget <- function(evaluate, plan) {
   )
 }
 
-# The plan with a limit of evaluations in the place of one of seconds, by how long so many have taken.
+# The plan with its limit of seconds turned into one of evaluations, n of which took so many seconds.
 with_timed_limit <- function(plan, seconds, n) {
   plan$is_timed <- is.finite(plan$max_seconds)
   plan$max_evals <- min(plan$max_evals, max(1, floor(n * plan$max_seconds / seconds)))
@@ -298,8 +300,8 @@ start_of <- function(target) {
   if (!is.null(target$start)) unconstrain(target, target$start)
 }
 
-# What the first paths have gone past: more of them begin where the density at points around what was found most exceeds
-# it, as in incremental mixture importance sampling, as long as they find basins.
+# Basins that the first paths have missed: further paths start at points around the basins where the density most exceeds
+# what the basins explain, as in incremental mixture importance sampling, as long as these find new basins.
 look_outside <- function(evaluate, found, budget, n_points) {
   n_paths <- rules$n_outside_paths
   if (!budget$pays(n_points, n_paths = n_paths)) {
@@ -316,8 +318,8 @@ look_outside <- function(evaluate, found, budget, n_points) {
   found
 }
 
-# list(x, log_density, log_p): points, and the log densities by which they were drawn: normal, but for scales that are
-# spread evenly in the logarithm.
+# Points around the basins: list(x, log_density, log_p), with the log density of the target and that by which they are
+# drawn, a normal distribution times a scale whose logarithm is uniform.
 points_around <- function(evaluate, likely, n) {
   around <- covering(likely)
   d <- length(around$mean)
@@ -330,8 +332,8 @@ points_around <- function(evaluate, likely, n) {
   list(x = x, log_density = evaluate(x, gradient = FALSE)$log_density, log_p = log_p)
 }
 
-# Half of them are the points at which the density most exceeds the normals, and half those that have, as draws of
-# importance sampling, the largest parts of the evidence beyond these.
+# Starts of n paths: half at the points where the density most exceeds the normal distributions, and half at those with
+# the largest importance weights of the excess.
 starts_outside <- function(points, likely, n) {
   excess <- points$log_density - do.call(pmax, as.data.frame(explained(likely, points$x)))
   part <- points$log_density + log1p(-exp(-pmax(excess, 0))) - points$log_p
@@ -369,8 +371,8 @@ new_scout <- function(found, shape, count) {
   )
 }
 
-# A mixture of the basins, with their copies, and of the normal that covers them; that normal alone where the
-# dimension is too high.
+# A mixture of the basins, with their copies, and of the normal distribution that covers them; only the latter above
+# `largest_dense` dimensions.
 covering_reference <- function(normals, copies) {
   if (length(normals[[1]]$mean) <= rules$largest_dense) {
     new_mixture_reference(normals, copies)
@@ -379,16 +381,13 @@ covering_reference <- function(normals, copies) {
   }
 }
 
-# ELBOs --------------------------------------------------------------
-# A normal that has been tried has its `elbo`.
-
-# Of the standard normal distribution, the reference where the user gives none.
+# The ELBO of the standard normal distribution, the reference where the user gives none.
 elbo_of_standard <- function(evaluate, dim) {
   standard <- c(normal_of(reference_gaussian(), dim), list(n_paths = 0))
   try_normals(evaluate, list(standard), n_elbo_checks)[[1]]$elbo
 }
 
-# A density that is not known anywhere after so many evaluations.
+# A density that is -Inf everywhere after so many evaluations.
 limited_density <- function(density, most) {
   left <- most
   function(x, ...) {
