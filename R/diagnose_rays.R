@@ -44,9 +44,9 @@ look_along_rays <- function(seen, evaluate) {
   found
 }
 
-# The coordinates in which there are rays: lists of the draws in them, z, the maps from there to the unconstrained scale,
-# the log density of these rows of z, log_target(), and whether they are the coordinates of the normal distribution of
-# the draws.
+# The coordinates in which there are rays: lists of the draws in them, z, the maps from there to the unconstrained
+# scale, the log density of these rows of z, log_target(), and whether they are the coordinates of the normal
+# distribution of the draws.
 spaces_of_rays <- function(final) {
   maps <- maps_of(final$reference, ncol(final$coordinates))
   bends <- length(conditioning_of(final$reference)) > 0 && !has_exact_precisions(final$reference)
@@ -114,8 +114,8 @@ rays_diagnostic <- new_diagnostic(
 )
 
 # The distances of all draws from their mean in these coordinates: list(w, distance, n, centre, near, far), with the
-# weights of the draws, the number n of independent draws, and the lower and upper quantiles of the distances, `near` and
-# `far`.
+# weights of the draws, the number n of independent draws, and the lower and upper quantiles of the distances, `near`
+# and `far`.
 distances_of <- function(coordinates, final) {
   weighty <- weighty_rows(final$log_weights)
   all <- seq_along(final$log_weights)

@@ -1,28 +1,29 @@
-# Basins: which normal distributions are of one mode.
+# Basins: the normal distributions along paths of optimisation, and which of them belong to the same mode. Called by the
+# scout.
 
-# Points of a path at which a normal distribution is tried, spread evenly, the last among them.
+# Points of a path at which normal distributions are tried: evenly spread, with the last one.
 n_candidates <- 25
-# Draws for the ELBO of each candidate of a path: only a ranking, which is made again later.
+# Draws for the ELBO of each candidate of a path, which serves only to rank them.
 n_elbo_draws <- 5
-# If none along the path is possible, normal distributions between its end and its start, each
-# half as far from the end as the one before; and their least standard deviation, over the
-# largest.
+# If none along the path has a finite ELBO, so many normal distributions on the line from its end to its start are
+# tried, each half as far from the end as the one before; and the ratio of their smallest to their largest standard
+# deviation.
 n_on_chord <- 12
 least_on_chord <- 1e-3
-# Their standard deviations, over their distance from the end: the narrow ones are for variables that must be in order.
+# Their standard deviations in units of their distance from the end; narrow ones serve ordered variables.
 widths_on_chord <- c(1 / 2, 1 / 16)
-# Passes for the normal distribution of every path ...
+# Passes of refinement for the normal distribution of every path ...
 passes_of_paths <- 3
-# ... and for the best ones, as long as they gain.
+# ... and at most so many for the best ones, as long as the ELBO rises.
 most_passes <- 12
-# Draws for a final ELBO: its error is an eleventh of the log ratios' sd.
+# Draws for a final ELBO, whose standard error is then an eleventh of the standard deviation of log ratios.
 n_elbo_checks <- 128
 
 # What paths from these starts, a row each, add to what was `found` before: list(normals, passed, ends, n_dropped,
-# rises, n_points). The best normal of each path that is followed is refined; those that have come together go on as one.
-# `passed` are normals that paths have passed elsewhere, those that are not followed where `passes` are asked for; `ends`
-# the places where those that are followed have ended; and `n_points` how many points paths have. start: of start_of().
-# most: of tell_more().
+# rises, n_points). The best normal of each path that is followed is refined; those that have come together go on as
+# one. `passed` are normals that paths have passed elsewhere, those that are not followed where `passes` are asked for;
+# `ends` the places where those that are followed have ended; and `n_points` how many points paths have. start: of
+# start_of(). most: of tell_more().
 look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0L, rises = FALSE, n_points = 0),
                  passes = TRUE, most = Inf) {
   paths <- climb(evaluate, starts, start)
@@ -48,13 +49,13 @@ look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0L, ri
   )
 }
 
-# Where a path ends, with the log density there, and the factor of a normal distribution around it.
+# The end of a path: its place, minus the log density there, and the factor of a normal distribution around it.
 end_of_path <- function(path) {
   list(mean = path$x, f = path$f, L = factor_along(path, ncol(path$points$x) - 1))
 }
 
-# Which paths are followed: of those that end at the same maximum the first and the last, which come from the nearest
-# and the furthest start, for so many maxima at most; none that ends where one before has ended.
+# Which paths have their normal distribution refined: of those that end at the same maximum the first and the last, from
+# the nearest and the furthest start, for at most so many maxima; none that ends where an earlier one has ended.
 tell_more <- function(ends, before, most) {
   new <- seq_along(ends)
   for (known in before) {
@@ -71,11 +72,11 @@ tell_more <- function(ends, before, most) {
   seq_along(ends) %in% told
 }
 
-# Ends of one maximum: between them the log density falls by half the squared distance, or twice that, since widths along
-# paths are rough.
+# Two ends belong to one maximum if the difference of their log densities is at most twice half the squared distance:
+# widths along paths are rough.
 is_same_end <- function(a, b) are_same_ends(list(a), b) || are_same_ends(list(b), a)
 
-# Whether each of these is, by the widths at another.
+# Whether each of these ends belongs to the maximum of another, by the widths at the latter.
 are_same_ends <- function(ends, other) {
   if (is.null(other$L) || length(ends) == 0) {
     return(logical(length(ends)))
@@ -84,7 +85,7 @@ are_same_ends <- function(ends, other) {
   square < rules$basin_distance^2 & abs(vapply(ends, `[[`, 0, "f") - other$f) <= 2 * path_tolerance + square
 }
 
-# The normals, each with the paths that were not followed and have ended nearest to it.
+# The normal distributions, with the counts of the other paths, each for the nearest one.
 with_ends <- function(normals, ends) {
   if (length(normals) == 0 || length(ends) == 0) {
     return(normals)
@@ -93,27 +94,27 @@ with_ends <- function(normals, ends) {
   with_paths(normals, max.col(-matrix(square, length(ends)), "first"))
 }
 
-# The normals, each with the paths that have led to it, by its number.
+# The normal distributions, with further paths counted; of: the number of the normal distribution for each path.
 with_paths <- function(normals, led_to) {
   n <- tabulate(led_to, length(normals))
   Map(function(normal, n) replace(normal, "n_paths", normal$n_paths + n), normals, n)
 }
 
-# Whether a path has climbed to where the log density has no digits left for what a path can gain: one that has an
-# evidence is nowhere as high.
+# Whether a path has reached log densities so high that they have no digits left for what a path can gain: a density
+# that has an evidence is nowhere as high.
 rises_without_end <- function(paths) {
   height <- vapply(paths, `[[`, 0, "f")
   max(height, 0) > path_tolerance / .Machine$double.eps
 }
 
-# Those whose ELBO does not rule out that they matter.
+# The normal distributions whose ELBO is close enough to the best to matter.
 likely_normals <- function(normals) {
   elbos <- vapply(normals, `[[`, 0, "elbo")
   normals[elbos > max(elbos, -Inf) - rules$basin_range]
 }
 
-# The normals along each path whose ELBOs are finite; where there are none, those on its chord: a list for
-# each path that has any. Without draws an ELBO is Laplace's approximation.
+# For each path the normal distributions along it whose ELBOs are finite; where there are none, those on the line from
+# its end to its start. With no draws the ELBO is that of Laplace's approximation.
 normals_along <- function(evaluate, paths, n_draws = n_elbo_draws) {
   if (length(paths) == 0) {
     return(list())
@@ -128,7 +129,7 @@ normals_along <- function(evaluate, paths, n_draws = n_elbo_draws) {
   tried[lengths(tried) > 0]
 }
 
-# A normal along a path has the `path` and the `point`, instead of L, which takes as much memory as all the path.
+# A normal distribution along a path keeps `path` and `point` instead of L, which would take as much memory as the path.
 # has_ended: whether the path has come to a maximum, or to an edge.
 with_factor <- function(normal) {
   if (is.null(normal$L)) {
@@ -148,9 +149,8 @@ factor_along <- function(path, point) {
   }
 }
 
-# Normals between the end of a path and its start, the nearer to the end the narrower. A path whose end is at
-# the edge of what is possible, or in a corner, tells nothing of the width there, and Newton's step leads
-# across it.
+# Normal distributions on the line from the end of a path to its start, narrower towards the end. They serve paths that
+# end at an edge or in a corner of the support, where curvature does not show the width.
 normals_on_chord <- function(path) {
   end <- path$x
   way <- path$points$x[, 1] - end
@@ -163,8 +163,8 @@ normals_on_chord <- function(path) {
   }, chord$part, chord$width)
 }
 
-# Of normals that paths have passed those that no particle from a basin reaches, and whose ELBOs do
-# not rule out that they matter: the end of a long ridge that bends has no mode of its own.
+# Of the normal distributions that paths have passed, those that no particle from a basin reaches, and whose ELBO is
+# high enough to matter: the end of a long curved ridge has no mode.
 out_of_reach <- function(passed, basins) {
   likely <- likely_normals(basins)
   least <- max(vapply(basins, `[[`, 0, "elbo"), -Inf) - rules$basin_range
@@ -178,13 +178,13 @@ out_of_reach <- function(passed, basins) {
   Filter(function(normal) !any(vapply(basins, are_close, NA, normal)), lapply(passed, with_factor))
 }
 
-# These once more, each place once, with their ELBOs anew.
+# These, one for each place, with new ELBOs.
 check_passed <- function(evaluate, found) {
   passed <- basins_of(out_of_reach(found$passed, found$normals))
   out_of_reach(check_elbos_of(evaluate, passed), found$normals)
 }
 
-# Of normals of the same basin the best: one a basin.
+# The best normal distribution of each basin.
 basins_of <- function(normals) {
   elbos <- vapply(normals, `[[`, 0, "elbo")
   first_of_close(normals[order(elbos, decreasing = TRUE)])
@@ -203,15 +203,15 @@ first_of_close <- function(normals) {
   basins
 }
 
-# Whether another normal is of the basin of this one: their means are close by the width of either, and the density at
-# the other is not higher than this one explains. A narrow mode within a wide one is close to it, too.
+# Whether another normal distribution belongs to the basin of this one: their means are close in units of either width,
+# and the density at the other is not higher than this one explains, as it would be in a narrow mode within a wide one.
 is_same_basin <- function(normal, other) {
   are_close(normal, other) && !isTRUE(excess_over(normal, other) > rules$basin_distance^2 / 2)
 }
 
-# The mean, over draws of another normal, of the log density over that of this one times its evidence. It does not
-# depend on how well the other one fits, and where both do it is their divergence: half the squared distance of two that
-# are equally wide. In many dimensions, where a normal has standard deviations alone, it says little, and is left out.
+# The mean over draws of another normal distribution of log density minus that of this one minus its ELBO. It does not
+# depend on how well the other one fits; where both fit it is their Kullback-Leibler divergence. In many dimensions,
+# where only standard deviations are known, it is not used.
 excess_over <- function(normal, other) {
   if (is.matrix(normal$L) && is.matrix(other$L)) {
     d <- length(normal$mean)
@@ -224,12 +224,12 @@ are_close <- function(a, b) distance_between(a, b) < rules$basin_distance
 
 distance_between <- function(a, b) min(distance_from(a, b), distance_from(b, a))
 
-# Of the mean of another normal from that of this one, in its sds.
+# The distance of the mean of another normal distribution from that of this one, in standard deviations of the latter.
 distance_from <- function(normal, other) sqrt(squares_from(normal, list(other)))
 
 squares_from <- function(normal, others) rowSums(from_user(normal, do.call(rbind, lapply(others, `[[`, "mean")))^2)
 
-# More batches for the likely basins, as long as these help.
+# Refines the likely basins by further batches, as long as their ELBO rises.
 refine_best <- function(evaluate, normals) {
   if (length(normals) == 0) {
     return(normals)
@@ -247,9 +247,9 @@ refine_best <- function(evaluate, normals) {
   normals
 }
 
-# In many dimensions a normal has standard deviations alone, since batches are too few for a covariance.
-# The curvature at the mean of the best one gives it a covariance, for two gradients a dimension, and
-# batches its mean and its scale in each of its coordinates. It is kept where its ELBO is higher.
+# In many dimensions normal distributions have only standard deviations, since batches are too small for a covariance.
+# The best one gets a covariance from the curvature at its mean, by two gradients for each dimension, and then a new
+# mean and scales by batches. It is kept where its ELBO is higher.
 curve_best <- function(evaluate, normals) {
   best <- which.max(vapply(normals, `[[`, 0, "elbo"))
   plain <- unlist(normals[best], recursive = FALSE)
@@ -268,8 +268,8 @@ curve_best <- function(evaluate, normals) {
   normals
 }
 
-# The ELBOs of the likely normals anew, with their standard errors: those by which they
-# were chosen are too high.
+# New ELBOs of the likely normal distributions, with standard errors: those by which they were chosen are biased
+# upwards.
 check_elbos_of <- function(evaluate, normals) {
   elbos <- vapply(normals, `[[`, 0, "elbo")
   is_likely <- elbos > max(elbos, -Inf) - rules$basin_range

@@ -1,6 +1,6 @@
-# Blocks of a chain: maps that make some variables, the children, standard normal given others, their parents. A block is
-# fitted by least squares on scores (gradients of the log density), and kept where the log density of held-out points is
-# higher. fit_levels() and fit_leaves() make chains of them.
+# Blocks of a chain: maps that make some variables, the children, standard normal given others, their parents. A block
+# is fitted by least squares on scores (gradients of the log density), and kept where the log density of held-out points
+# is higher. fit_levels() and fit_leaves() make chains of them.
 
 # A gain in mean held-out log density counts if it is above so many of its standard errors.
 sure_gain <- 2

@@ -1,5 +1,6 @@
 # A chain of blocks, maps after which the points are nearly standard normal: levels of children given parents or, where
-# these leave much, single children; then margins, another normal distribution, and curves. chain_in() calls fit_chain().
+# these leave much, single children; then margins, another normal distribution, and curves. chain_in() calls
+# fit_chain().
 
 # Largest number of points in each half, for training and held out.
 most_search <- 800

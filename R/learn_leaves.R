@@ -1,14 +1,14 @@
-# Leaves of a chain: one variable at a time becomes standard normal given its neighbours, the variables that it depends on
-# by second derivatives, in the order of elimination of a sparse factorisation (minimum degree). Time series with curved
-# transitions need it, in which each variable is a curve of the one before. fit_chain() calls fit_leaves().
+# Leaves of a chain: one variable at a time becomes standard normal given its neighbours, the variables that it depends
+# on by second derivatives, in the order of elimination of a sparse factorisation (minimum degree). Time series with
+# curved transitions need it, in which each variable is a curve of the one before. fit_chain() calls fit_leaves().
 
 # Largest number of neighbours of a leaf: curves in more parents are not fitted.
 most_neighbours <- 2
 
 # The state of fit_chain() with a block for each leaf, and levels for the other variables. NULL where levels alone leave
-# little of the scores, where the pattern is not known or full, or where leaves do not both raise the held-out log density
-# and leave less of the scores. The neighbours of leaves are not `parents`, whose variance a reference inflates: nearly
-# all variables would be.
+# little of the scores, where the pattern is not known or full, or where leaves do not both raise the held-out log
+# density and leave less of the scores. The neighbours of leaves are not `parents`, whose variance a reference inflates:
+# nearly all variables would be.
 fit_leaves <- function(state, levels, variables) {
   graph <- state$points$pattern[variables, variables, drop = FALSE]
   by_levels <- held_out(levels, variables)
@@ -32,8 +32,8 @@ fit_leaves <- function(state, levels, variables) {
   if (isTRUE(by_leaves$nats < by_levels$nats) && gain_over(by_leaves$each, by_levels$each) > 0) leaves
 }
 
-# The best block of a variable with the fewest neighbours, given these. NULL where all variables have too many neighbours,
-# or none.
+# The best block of a variable with the fewest neighbours, given these. NULL where all variables have too many
+# neighbours, or none.
 best_leaf <- function(points, left, graph) {
   degrees <- rowSums(graph) - 1
   fewest <- min(degrees[degrees > 0], Inf)

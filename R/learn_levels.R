@@ -1,10 +1,11 @@
-# Levels of a chain: at each level all remaining variables but a few become standard normal given these few, their parents,
-# which are the variables of the next level. fit_chain() calls fit_levels().
+# Levels of a chain: at each level all remaining variables but a few become standard normal given these few, their
+# parents, which are the variables of the next level. fit_chain() calls fit_levels().
 
 # Candidates for a parent that are tried with a full fit, until one gains.
 n_tried_parents <- 3
 
-# The state of fit_chain() with blocks for these variables, level by level. NULL where a level has no normal distribution.
+# The state of fit_chain() with blocks for these variables, level by level. NULL where a level has no normal
+# distribution.
 fit_levels <- function(state, left) {
   while (length(left) > 0) {
     level <- fit_level(state$points, left)
@@ -54,8 +55,8 @@ trial_given <- function(sets, current, points, train, left) {
   }
 }
 
-# Hubs: variables that depend on more than half of the others, if these mostly do not depend on each other. None where the
-# pattern of dependence is not known.
+# Hubs: variables that depend on more than half of the others, if these mostly do not depend on each other. None where
+# the pattern of dependence is not known.
 hubs_of <- function(pattern, left) {
   if (is.null(pattern)) {
     return(integer())

@@ -1,11 +1,9 @@
-# Mixtures of normal distributions as references, for targets with several basins: of the
-# normals of the basins and of one that covers them all, by which what they miss between
-# them is reached. See src/reference.c.
+# References for targets with several basins: mixtures of the normal distributions of the basins and of one that covers
+# them all, which reaches what lies between them. See src/reference.c.
 
-# normals: of the scout, the best first, with their ELBOs. The coordinates are those of the
-# covering normal. Each basin has the share of the weight that its ELBO gives it, and as much
-# again as the others: ELBOs are rough. Of basins that are copies of each other the best stands for all: `basins` has
-# one of each, `mixture` all copies.
+# normals: those of the scout, the best first, with their ELBOs. The coordinates of the reference are those in which the
+# covering normal distribution is standard. Half of the weight of a basin is by its ELBO, which is rough, and half the
+# same for all. Of basins that are copies of each other `basins` has one, and `mixture` all copies.
 new_mixture_reference <- function(normals, copies = NULL) {
   normals <- without_copies(normals, copies)
   moves <- lapply(normals, distinct_moves, copies)
@@ -22,7 +20,7 @@ new_mixture_reference <- function(normals, copies = NULL) {
   with_basins(reference, as_mixture(inner, weights))
 }
 
-# The reference with these basins, and their copies.
+# The reference with these basins and their copies.
 with_basins <- function(reference, basins) {
   reference$basins <- basins
   all <- with_all_copies(basins, reference)
@@ -31,7 +29,7 @@ with_basins <- function(reference, basins) {
   reference
 }
 
-# With the covering normal, which is standard in the coordinates, as the last component.
+# These components with the covering normal distribution, which is standard in the coordinates, as the last one.
 with_cover <- function(normals, weights) {
   d <- length(normals[[1]]$mean)
   standard <- list(mean = numeric(d), L = diag(d))
@@ -41,7 +39,7 @@ with_cover <- function(normals, weights) {
   )
 }
 
-# As the core reads it: `factors` are the inverses of the L, which are lower triangular too.
+# The mixture as the core reads it: `factors` are the inverses of the lower triangular factors L.
 as_mixture <- function(normals, weights) {
   d <- length(normals[[1]]$mean)
   list(
@@ -63,14 +61,14 @@ print.smc_reference_mixture <- function(x, ...) {
   invisible(x)
 }
 
-# Component k as the other functions have a normal distribution.
+# Component k as a normal distribution, list(mean, L).
 component <- function(mixture, k) {
   W <- matrix(mixture$factors[, , k], nrow(mixture$means))
   list(mean = mixture$means[, k], L = forwardsolve(W, diag(nrow(W))))
 }
 
-# The logarithms of weight times density, a column a component, but for the constant that
-# log_normal() leaves out too.
+# The logarithms of weight times density, a column for each component, without the constant that log_normal() leaves
+# out.
 log_components <- function(mixture, z) {
   parts <- vapply(seq_along(mixture$weights), function(k) {
     normal <- component(mixture, k)
@@ -94,7 +92,7 @@ draw_mixture <- function(mixture, n) {
   z
 }
 
-# For each basin of a reference the moves that lead it to different places, numbers of rows.
+# For each basin of a reference the moves, as numbers of rows, that lead to different places.
 moves_of_basins <- function(basins, reference) {
   frame <- normal_of(reference, nrow(basins$means))
   lapply(seq_along(basins$weights), function(k) {
@@ -102,7 +100,7 @@ moves_of_basins <- function(basins, reference) {
   })
 }
 
-# The basins of a reference, in its coordinates, with all their copies, those of a basin after each other.
+# The basins of a reference in its coordinates, each followed by its copies.
 with_all_copies <- function(basins, reference, moves = moves_of_basins(basins, reference)) {
   copies <- reference$copies
   if (is.null(copies)) {
@@ -116,7 +114,8 @@ with_all_copies <- function(basins, reference, moves = moves_of_basins(basins, r
   as_mixture(inner, rep(basins$weights / lengths(moves), lengths(moves)))
 }
 
-# Points in the coordinates of a reference, each moved from the copy of a basin that it is likeliest of to that basin.
+# Points in the coordinates of a reference, each moved from the copy to which it most probably belongs to the basin
+# itself.
 fold_copies <- function(z, reference) {
   copies <- reference$copies
   frame <- normal_of(reference, ncol(z))
@@ -130,17 +129,16 @@ fold_copies <- function(z, reference) {
   z
 }
 
-# The basins of a reference fitted to weighted points in its coordinates, each point where the basins have their copy
-# of it; and with all copies.
+# The reference with its basins fitted to weighted points in its coordinates, after each point has been moved from its
+# copy to the basin; and with all copies of these.
 refit_basins <- function(reference, z, w) {
   fit_mixture(reference$basins, if (is.null(reference$copies)) z else fold_copies(z, reference), w)
 }
 
 refit_all_copies <- function(reference, z, w) with_all_copies(refit_basins(reference, z, w), reference)
 
-# The reference with its mixture fitted to a record's particles; and the mean log density of
-# these on the unconstrained scale, less what so many parameters more than those of one
-# normal distribution gain by chance (Schwarz), and under that normal distribution.
+# The reference with its mixture fitted to a record's particles; with their mean log density on the unconstrained scale,
+# less Schwarz's penalty for the parameters beyond those of one normal distribution, and that under this distribution.
 refit_mixture <- function(record) {
   weighty <- weighty_rows(record$log_weights)
   w <- weighty$w
@@ -165,8 +163,7 @@ refit_mixture <- function(record) {
   )
 }
 
-# The mixture fitted to weighted points by the EM algorithm, without the components that
-# too few of them belong to.
+# The mixture fitted to weighted points by the EM algorithm, without components to which too few points belong.
 fit_mixture <- function(mixture, z, w) {
   for (step in seq_len(em_steps)) {
     parts <- log_components(mixture, z)
@@ -183,7 +180,7 @@ fit_mixture <- function(mixture, z, w) {
   mixture
 }
 
-# The normal with the mean and covariance of the equal mixture.
+# The normal distribution with the mean and covariance of the mixture with equal weights.
 covering <- function(normals) {
   means <- do.call(rbind, lapply(normals, `[[`, "mean"))
   mean <- colMeans(means)

@@ -1,25 +1,24 @@
-# Coordinates that are normal given others: the effects of groups given the scales and correlations
-# of a model, and whatever else its likelihood knows linearly with normal errors. Given these
-# others, the gradient by such coordinates u is -(Q u - r), with a precision Q and a pull r that
-# depend on the others alone. So differences of gradients, at some draws, tell which coordinates are
-# such, and Q and r there, exactly. In models both are sums of terms, products of a factor of each
-# given coordinate t,
+# Coordinates that are exactly normal given others: effects of groups given the scales and correlations of a model, and
+# whatever else enters a likelihood linearly with normal errors. Given the others, the gradient by such coordinates u is
+# -(Q u - r), with a precision matrix Q and a pull r that depend only on the others. Differences of gradients at some
+# draws therefore show which coordinates these are, and Q and r there without error. In models both are sums of terms,
+# each a product with one factor for each given coordinate t,
 #   exp(power t) t^degree / (cosh(rate t)^fall (1 + t^2)^(root / 2)),
-# since scales are exponentials of these, coefficients the coordinates themselves, and correlations
-# hyperbolic tangents, logistic functions or t / sqrt(1 + t^2). See src/map_precision.c.
+# since scales are exponentials of coordinates, coefficients the coordinates themselves, and correlations hyperbolic
+# tangents, logistic functions or t / sqrt(1 + t^2). See src/map_precision.c. learn_spaces.R calls precision_given().
 
-# Coordinates given that are further from 0 than this are also tried there: beyond, 1 + exp(t) is
-# 1 or exp(t) but for 2 %.
+# Given coordinates that are further from 0 than this are also probed around 0: beyond, 1 + exp(t) differs from 1 or
+# exp(t) by less than 2 %.
 one_function_beyond <- 4
-# Coordinates given that are further from 0 than this are no logarithms, and move by a thousandth of what they are.
+# Given coordinates that are further from 0 than this are no logarithms; they are moved by a thousandth of their size.
 beyond_logarithms <- 1000
-# Part of a diagonal, in the basis of a sum of two, that may be below 0 by chance.
+# In the basis in which a sum of two terms is diagonal, an element above minus this share counts as 0.
 least_diagonal <- 1e-5
-# Part of the least pivot at these points, below which a precision counts as none.
+# A precision is invalid where a pivot is below this share of the smallest one at the points.
 least_pivot <- 1e-3
 
-# Some of the points, and what moves away from these, and gradients there, are measured by. NULL where
-# these points have no gradients, or one coordinate alone.
+# Some of the points, with the sizes of moves from these and the scales of gradients. NULL where there are no gradients,
+# or there is only one coordinate.
 probes_among <- function(points) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
@@ -39,8 +38,8 @@ probes_among <- function(points) {
   at
 }
 
-# The precision of all others given these coordinates: a change of variables (see learn_spaces.R); NULL for none. at: of
-# probes_among(); density: of counted_density().
+# The map that makes all other coordinates standard normal given these (see learn_spaces.R); NULL where none is found.
+# at: of probes_among(); density: of counted_density().
 precision_given <- function(at, given, density) {
   at$given <- sort(given)
   at$others <- setdiff(seq_along(at$mean), given)
@@ -59,8 +58,8 @@ precision_given <- function(at, given, density) {
   }
 }
 
-# The same points, with the coordinates given that are far from 0 moved there, where what is exact holds as well. Far
-# out one function looks like another: 1 + exp(t) is 1 for all small t. NULL where none is.
+# The same points, with given coordinates that are far from 0 centred at 0, where an exact form holds as well. Far from
+# 0 different functions are hard to tell apart: 1 + exp(t) is 1 for all small t. NULL where no coordinate is far from 0.
 not_far_out <- function(at) {
   far <- at$given[abs(colMeans(at$x[, at$given, drop = FALSE])) > one_function_beyond]
   if (length(far) > 0) {
@@ -71,9 +70,8 @@ not_far_out <- function(at) {
 
 # the fit ----------------------------------------------------------------------
 
-# The change of variables; NULL where what Q and r are made of is not found. Along the axis of each
-# coordinate given their entries are sums of a few functions of it; so all are sums of products of
-# these.
+# The map; NULL where the terms of Q and r are not found. Along the axis of each given coordinate the entries of Q and r
+# are sums of a few functions of it, so that in general they are sums of products of these functions.
 fit_precision <- function(at, density) {
   ordered <- elimination(at$pattern)
   # for each coordinate given, points along its axis, and where its terms are fitted
@@ -87,8 +85,8 @@ fit_precision <- function(at, density) {
   if (!is.null(found)) new_precision(at, ordered, found, lower)
 }
 
-# The change of variables with these coefficients: a map, perhaps with a `basis` (see change_maps()); NULL where it is
-# none, or takes too long. found: of fit_terms().
+# The map with these coefficients, perhaps with a `basis` (see change_maps()); NULL where Q is not positive definite, or
+# the map would take too long. found: of find_terms().
 new_precision <- function(at, ordered, found, lower) {
   of_Q <- found$coefficients[seq_len(nrow(lower)), , drop = FALSE]
   of_r <- found$coefficients[-seq_len(nrow(lower)), , drop = FALSE]
@@ -117,12 +115,13 @@ new_precision <- function(at, ordered, found, lower) {
   if (is_finite(change[c("factors", "precision", "pull", "least")]) && all(least > .Machine$double.xmin)) change
 }
 
-# The sum over the columns of a factor of their squared lengths: a factorisation takes half as many multiplications at
-# each point, and its derivatives as many. A basis takes 3 p^2, with gradients, whatever Q is.
+# The work of a sparse factorisation: the sum over the columns of the factor of their squared numbers of entries. A
+# factorisation takes half as many multiplications at each point, its derivatives as many. A basis takes 3 p^2 with
+# gradients, for p coordinates.
 factor_work <- function(ordered) sum(colSums(ordered$entries > 0)^2)
 
-# By the factor of Q in this order: list(order, entries, precision, pull). children: the variables that Q is of; Q: its
-# entries at these places, a row each, and r: those of the pull, a column a term.
+# The map by the factor of Q in this order: list(order, entries, precision, pull). children: the variables of Q; Q: its
+# entries at these places, a row for each, and r: those of the pull, with a column for each term.
 factor_form <- function(children, ordered, places, Q, r) {
   place <- matrix(order(ordered$order)[places], ncol = 2)
   rows <- ordered$entries[cbind(pmax(place[, 1], place[, 2]), pmin(place[, 1], place[, 2]))]
@@ -134,8 +133,8 @@ factor_form <- function(children, ordered, places, Q, r) {
   )
 }
 
-# Where Q is a sum of one term or two, those that are `used`, with the `basis` in which it is diagonal; NULL where there
-# is none, or Q is no sum of such parts. size: of each term; scale: that in units of which the parts and r are.
+# The map where Q is a sum of one or two terms, those that are `used`, by the `basis` in which Q is diagonal; NULL where
+# there is none. size: of each term; scale: the units of the parts and of r.
 diagonal_form <- function(children, parts, used, size, r, d, scale = 1) {
   basis <- diagonal_basis(Map(`*`, size[used], parts))
   if (is.null(basis) || any(basis$values < -least_diagonal)) {
@@ -151,9 +150,9 @@ diagonal_form <- function(children, parts, used, size, r, d, scale = 1) {
   )
 }
 
-# The basis u = S E c in which f_1(t) A + f_2(t) B is diagonal whatever t is: S S' is the inverse of A + B, where both
-# f are 1 on average, and E, the `axes`, are the eigenvectors of S' A S. list(S, axes, values), with the diagonals of A
-# and of B as columns. NULL where there are more than these two `parts`, or their sum is no precision.
+# The basis u = S E c in which f_1(t) A + f_2(t) B is diagonal for all t: S S' is the inverse of A + B, where both f are
+# 1 on average, and the columns of E, the `axes`, are the eigenvectors of S' A S. Returns list(S, axes, values), with
+# the diagonals of A and B as columns. NULL where there are more than two `parts`, or A + B is not positive definite.
 diagonal_basis <- function(parts) {
   S <- if (length(parts) <= 2) inverse_factor(Reduce(`+`, parts))
   if (!is.null(S)) {
@@ -162,14 +161,14 @@ diagonal_basis <- function(parts) {
   }
 }
 
-# The matrix of d coordinates that acts on these as x does, and leaves the others as they are.
+# The d x d matrix that acts on these coordinates as x does, and on the others as the identity.
 acting_on <- function(x, these, d) {
   all <- diag(d)
   all[these, these] <- x
   all
 }
 
-# With these entries on and below the diagonal.
+# The symmetric matrix with these entries on and below the diagonal.
 symmetric_matrix <- function(lower, entries) {
   p <- max(lower)
   matrix <- matrix(0, p, p)
@@ -177,8 +176,8 @@ symmetric_matrix <- function(lower, entries) {
   matrix
 }
 
-# Which entries of D are sums of positive terms, of which nothing is taken: they are right wherever they are
-# asked for, as the precision of a variable whose scale depends on one with long tails.
+# Which entries of D are sums of positive terms without any subtraction. They are right for all values of the given
+# coordinates, for example the precision of a variable whose scale depends on one with long tails.
 are_sums <- function(change) {
   degrees <- change$factors[parts_of_term == "degrees", , , drop = FALSE]
   is_positive <- colSums(degrees %% 2, dims = 2) == 0
@@ -187,9 +186,8 @@ are_sums <- function(change) {
   is_sum & rowSums(change$entries > 0) == 1
 }
 
-# The order in which the factor of a sparse precision fills least, as far as the fewest entries at
-# each turn tell (the minimum degree), and the numbers of its entries, as the core wants them:
-# list(order, entries).
+# The order of elimination with little fill-in by the minimum degree heuristic, and the numbers of the entries of the
+# factor as the core reads them: list(order, entries).
 elimination <- function(pattern) {
   p <- nrow(pattern)
   graph <- pattern
@@ -209,10 +207,9 @@ elimination <- function(pattern) {
   list(order = order, entries = entries)
 }
 
-# Whether the map at rows of x, of which those of the coordinates given are looked at, is that of the
-# precision: 0 where it is not, since Q is beyond the range of numbers or D is at its bound; else the
-# least part of a diagonal entry that is left when its turn comes, which sums of digits lose where
-# some scale is far smaller than others.
+# How accurate the map is at rows of x, of which only the given coordinates are used: 0 where Q is beyond the range of
+# numbers or D is at its bound, and otherwise the smallest ratio of a pivot to its diagonal entry. A small ratio means
+# cancellation, which occurs where one scale is far smaller than others.
 part_left <- function(change, x) {
   at <- .Call(r_precision_pivots, change, x)
   part <- at$pivots / at$diagonal
@@ -221,7 +218,8 @@ part_left <- function(change, x) {
   apply(part, 1, min)
 }
 
-# The least of all these, of the levels of a reference as of precisions_of(), at x before the maps of all; Inf for none.
+# The smallest of these ratios over all levels of a reference, as of precisions_of(), at x before all maps; Inf for
+# none.
 least_part_left <- function(precisions, x) {
   left <- rep(Inf, nrow(x))
   for (precision in precisions) {

@@ -5,8 +5,8 @@
 # Points around the basins from which further paths may start. A mode of a tenth of the width, 6 standard deviations
 # away, contains about four of them in two dimensions and 0.4 in three.
 n_outside <- 2048
-# The scout's share of all evaluations allowed; about how many a path with its normal distributions takes; and the fewest
-# paths, which also show how long an evaluation takes.
+# The scout's share of all evaluations allowed; about how many a path with its normal distributions takes; and the
+# fewest paths, which also show how long an evaluation takes.
 share_of_scout <- 1 / 3
 evals_of_path <- 400
 fewest_paths <- 2
@@ -104,8 +104,8 @@ print.smc_scout <- function(x, ...) {
   invisible(x)
 }
 
-# A scout. plan: the limits of evaluations and of seconds for the fit, with which there may be fewer paths, and `search`,
-# the evaluations for a search for further modes.
+# A scout. plan: the limits of evaluations and of seconds for the fit, with which there may be fewer paths, and
+# `search`, the evaluations for a search for further modes.
 scout_target <- function(
   target, n_starts, seed, evaluators = target_interface(target),
   plan = list(max_evals = Inf, max_seconds = Inf, search = 0), progress = NULL
@@ -145,8 +145,8 @@ scout_target <- function(
   scout
 }
 
-# The normal distributions found by all paths: from the first starts, from further ones while these find basins, and from
-# those of a search.
+# The normal distributions found by all paths: from the first starts, from further ones while these find basins, and
+# from those of a search.
 look_around <- function(evaluate, target, n_starts, start, budget) {
   n <- budget$n_first(n_starts)
   found <- look(evaluate, starts_for(target, n), start)
@@ -177,8 +177,8 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
   found
 }
 
-# Starts of n paths. Where random effects are integrated out, starts are around the mode of Laplace's approximation, with
-# up to ten times its standard deviations: far away the approximation is slow or has no meaningful value.
+# Starts of n paths. Where random effects are integrated out, starts are around the mode of Laplace's approximation,
+# with up to ten times its standard deviations: far away the approximation is slow or has no meaningful value.
 starts_for <- function(target, n) {
   starts <- scattered_starts(target$dim, n)
   around <- target$effects$surrogate
@@ -191,8 +191,8 @@ starts_for <- function(target, n) {
 }
 
 # The number of starts that follow n of them: the rest of the first ones; at most as many again while further starts are
-# cheap; and `n_starts` more while a basin that matters has been found by one or two paths. The share of basins found once
-# estimates the probability that the next start finds a new one (Good, 1953).
+# cheap; and `n_starts` more while a basin that matters has been found by one or two paths. The share of basins found
+# once estimates the probability that the next start finds a new one (Good, 1953).
 n_further <- function(found, n, n_starts, budget) {
   if (n < n_starts) {
     return(if (budget$pays(n_paths = n_starts - n)) n_starts - n else 0)
@@ -209,8 +209,8 @@ n_further <- function(found, n, n_starts, budget) {
   }
 }
 
-# Starts that lead to known basins are cheap: so many that they take a quarter of the evaluations `spent` on the first ones
-# with their normal distributions, or where there are several basins, `n_outside` evaluations.
+# Starts that lead to known basins are cheap: so many that they take a quarter of the evaluations `spent` on the first
+# ones with their normal distributions, or where there are several basins, `n_outside` evaluations.
 n_cheap_starts <- function(found, n, spent, n_basins) {
   if (n_basins == 0 || n_basins == 1 && length(found$normals) > 1) {
     return(0)
@@ -259,8 +259,8 @@ further_starts <- function(target, n, normals) {
   starts
 }
 
-# The scout's budget, by the limits of a plan: a list of functions. A limit of seconds becomes one of evaluations when the
-# first paths have shown how long an evaluation takes.
+# The scout's budget, by the limits of a plan: a list of functions. A limit of seconds becomes one of evaluations when
+# the first paths have shown how long an evaluation takes.
 new_budget <- function(evaluate, plan) {
   started <- seconds_now()
   is_cut <- FALSE
@@ -300,8 +300,8 @@ start_of <- function(target) {
   if (!is.null(target$start)) unconstrain(target, target$start)
 }
 
-# Basins that the first paths have missed: further paths start at points around the basins where the density most exceeds
-# what the basins explain, as in incremental mixture importance sampling, as long as these find new basins.
+# Basins that the first paths have missed: further paths start at points around the basins where the density most
+# exceeds what the basins explain, as in incremental mixture importance sampling, as long as these find new basins.
 look_outside <- function(evaluate, found, budget, n_points) {
   n_paths <- rules$n_outside_paths
   if (!budget$pays(n_points, n_paths = n_paths)) {

@@ -1,18 +1,19 @@
-# Whether draws of the scout's best normal distribution show a reference with a shape.
+# The shape that the scout proposes: a normal reference, or one in which children depend on parents, where gradients at
+# draws of the best normal distribution show it.
 
-# Draws that show whether gradients are linear: several times as many as a gradient's coefficients, ...
+# Draws for the test whether gradients are linear, as a multiple of the coefficients of a gradient, ...
 draws_per_slope <- 8
-# ... but no fewer and no more than these.
+# ... but at least and at most so many.
 shape_draws <- c(32, 256)
 
-# Passes by which a shape that is nearly right is found.
+# Passes in which a shape that is nearly right is found.
 most_near <- 3
 
 # The normal distribution that the target is, where gradients show that; else the reference in which most coordinates
 # are standard normal given the rest (see learn_spaces.R), or nearly so, if draws of the best normal show that there is
-# one: gradients tell it wherever the draws are. Particles of a run from that normal would show it too, but for where few
-# of them have lived. The marginal density of the coordinates given is known, in a few dimensions, and is scouted in its
-# turn. list(reference, marginal), where `marginal` is its ELBO with the error, if that is exact; NULL for none.
+# one: gradients tell it wherever the draws are. Particles of a run from that normal would show it too, but for where
+# few of them have lived. The marginal density of the coordinates given is known, in a few dimensions, and is scouted in
+# its turn. list(reference, marginal), where `marginal` is its ELBO with the error, if that is exact; NULL for none.
 shape_around <- function(normals, density) {
   best <- best_of(normals, function(normal) normal$elbo)
   if (is.null(best) || length(best$mean) > rules$largest_exact) {

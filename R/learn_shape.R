@@ -1,5 +1,5 @@
-# The shape of a reference: a chain of blocks of children given parents, fitted to the particles of a run and the gradients
-# there, and proposed where the log density of held-out particles is higher.
+# The shape of a reference: a chain of blocks of children given parents, fitted to the particles of a run and the
+# gradients there, and proposed where the log density of held-out particles is higher.
 
 # Least number of points in each half: with fewer, features are found by chance.
 least_half <- 40
@@ -65,8 +65,8 @@ exact_reference <- function(points) {
   }
 }
 
-# A Student t distribution instead of a chain without parents, where its log density is higher. x: the points of the chain.
-# NULL where the chain is normal, which another rung fits.
+# A Student t distribution instead of a chain without parents, where its log density is higher. x: the points of the
+# chain. NULL where the chain is normal, which another rung fits.
 with_heavy_tails <- function(shape, weighted, x) {
   student <- fit_student(weighted$x, weighted$w, weighted$L, weighted$genealogies)
   if (!is.null(student) && student$criterion > mean(shape$log_density)) {
@@ -77,8 +77,9 @@ with_heavy_tails <- function(shape, weighted, x) {
   }
 }
 
-# The gain in mean held-out log density over the present reference, 0 where it is not significant. Over a mixture, which is
-# not simpler, any gain counts. A new exact space has an infinite gain, since it is right also where there are no points.
+# The gain in mean held-out log density over the present reference, 0 where it is not significant. Over a mixture, which
+# is not simpler, any gain counts. A new exact space has an infinite gain, since it is right also where there are no
+# points.
 gain_of <- function(shape, space, points, reference) {
   if (!is.null(space) && !is_mixture(reference) && !identical(space$changes, changes_of(reference))) {
     return(Inf)
@@ -125,9 +126,9 @@ chain_in <- function(space, points) {
   )
 }
 
-# The factor by which the variance of each coordinate of a reference is inflated. off: mean squares of score residuals. If
-# all are rounding, the reference is exact and there is none. Otherwise children may be wrong beyond the particles, and
-# particles may not have reached both tails of a parent.
+# The factor by which the variance of each coordinate of a reference is inflated. off: mean squares of score residuals.
+# If all are rounding, the reference is exact and there is none. Otherwise children may be wrong beyond the particles,
+# and particles may not have reached both tails of a parent.
 inflation_of <- function(off, is_parent) {
   if (mean(off) < rules$nothing_left) {
     return(rep(1, length(off)))
@@ -148,8 +149,8 @@ has_parents <- function(chain) length(chain$parents) > 0
 
 is_chain_normal <- function(chain) all(vapply(chain$blocks, `[[`, "", "form") == "normal")
 
-# The log density of held-out points under the present reference, or under one of its kind fitted to the training points,
-# where that is quick.
+# The log density of held-out points under the present reference, or under one of its kind fitted to the training
+# points, where that is quick.
 present_density <- function(reference, points) {
   x <- points$x[points$test, , drop = FALSE]
   train <- rows_of_points(points, points$train)

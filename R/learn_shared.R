@@ -14,8 +14,8 @@ thinned <- function(weighty, n) {
   list(rows = weighty$rows[keep], w = w / sum(w))
 }
 
-# The effective number of independent draws among the particles. Those that descend from the same initial particle, of one
-# genealogy, count as one draw.
+# The effective number of independent draws among the particles. Those that descend from the same initial particle, of
+# one genealogy, count as one draw.
 n_genealogies <- function(record) {
   n_independent(exp(normalise_log(record$log_weights)), record$origins)
 }
@@ -36,8 +36,8 @@ is_plain <- function(reference) {
   is_function_reference(reference) || is_normal(reference) || is_mixture(reference)
 }
 
-# The mean of the particles, the factor of their covariance and the centred particles; NULL where there are fewer of them
-# than dimensions.
+# The mean of the particles, the factor of their covariance and the centred particles; NULL where there are fewer of
+# them than dimensions.
 weighted_factor <- function(record, weighty) {
   x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
   moments <- moments_of(x, weighty$w)
@@ -57,9 +57,9 @@ moments_of <- function(x, w) {
 # Whether fourth powers of all numbers are finite, which fits compute.
 have_fourth_powers <- function(x, g) all(is.finite(x^4), is.finite(g^4))
 
-# The lower triangular factor of the covariance of weighted rows with mean 0, from which `mean` has been subtracted. NULL
-# where it cannot be estimated. Where there are many particles for the dimension, the covariance is full, with correlations
-# shrunk by the rule of Schaefer and Strimmer (2005), and otherwise diagonal.
+# The lower triangular factor of the covariance of weighted rows with mean 0, from which `mean` has been subtracted.
+# NULL where it cannot be estimated. Where there are many particles for the dimension, the covariance is full, with
+# correlations shrunk by the rule of Schaefer and Strimmer (2005), and otherwise diagonal.
 fit_scale <- function(x, w, mean = 0) {
   d <- ncol(x)
   n <- 1 / sum(w^2)
@@ -85,9 +85,9 @@ fit_scale <- function(x, w, mean = 0) {
 # Least damping of normal equations whose columns have unit length, so that they are not singular.
 least_damping <- 1e-9
 
-# Nonlinear least squares by the method of Levenberg and Marquardt, with `free` as initial parameters: list(free, at, left),
-# the parameters found, residual_at() there, and the sum of squares. residual_at(free) returns a list with the residual r,
-# slopes_at(free, at) the derivatives of r, a column for each parameter. At most `most` iterations.
+# Nonlinear least squares by the method of Levenberg and Marquardt, with `free` as initial parameters: list(free, at,
+# left), the parameters found, residual_at() there, and the sum of squares. residual_at(free) returns a list with the
+# residual r, slopes_at(free, at) the derivatives of r, a column for each parameter. At most `most` iterations.
 damped_least_squares <- function(free, residual_at, slopes_at, most) {
   at <- residual_at(free)
   left <- sum(at$r^2)

@@ -98,8 +98,8 @@ knows_most <- function(space) {
   !is.null(space) && 2 * length(space$exact) >= ncol(space$points$x)
 }
 
-# Which of the coordinates that are not exactly normal depend on each other, as of pattern_among(); with a row and a column
-# for each coordinate, FALSE for the exactly normal ones. NULL where it is not known.
+# Which of the coordinates that are not exactly normal depend on each other, as of pattern_among(); with a row and a
+# column for each coordinate, FALSE for the exactly normal ones. NULL where it is not known.
 pattern_left <- function(space, x, density) {
   left <- given_of(space)
   maps <- change_maps(space$changes)
@@ -112,7 +112,8 @@ pattern_left <- function(space, x, density) {
   }
 }
 
-# Whether most pairs of remaining coordinates that are independent in the pattern of all depend on each other in the space.
+# Whether most pairs of remaining coordinates that are independent in the pattern of all depend on each other in the
+# space.
 fills <- function(of_left, pattern) {
   if (is.null(of_left) || is.null(pattern)) {
     return(FALSE)
@@ -164,9 +165,9 @@ left_by_normal <- function(normal, points) {
   replace(left, !is.finite(left), Inf)
 }
 
-# Some of the points after these changes, with gradients along the coordinates that should be standard `normal`: where the
-# target has no gradient of its own, by differences over a distance that loses no digits. Among the points are those whose
-# own gradients are furthest off, where the changes may be wrong.
+# Some of the points after these changes, with gradients along the coordinates that should be standard `normal`: where
+# the target has no gradient of its own, by differences over a distance that loses no digits. Among the points are those
+# whose own gradients are furthest off, where the changes may be wrong.
 asked_along <- function(normal, points, changes, density) {
   d <- ncol(points$x)
   x <- sweep(points$x, 2, points$mean, "+")

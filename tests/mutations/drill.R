@@ -113,10 +113,8 @@ of_gradients <- c(
 of_log_z <- mutation(
   "log z", "R/fit_object.R",
   function(lines) {
-    at <- "estimate <- headline(estimates)"
-    replaced(lines, at, paste0(
-      at, "; estimate$log_z <- estimate$log_z + if (isTRUE(estimate$std_error < 0.002)) 0.02 else 0.1"
-    ))
+    shifted <- "e$log_z <- e$log_z + if (isTRUE(e$std_error < 0.002)) 0.02 else 0.1"
+    replaced(lines, "headline(estimates)", sprintf("(function(e) { %s; e })(headline(estimates))", shifted))
   },
   files_with_evidence
 )
