@@ -57,7 +57,7 @@ run_sampler <- function(sampler, path, run, index) {
   tuner <- if (run == "adapt" && is.null(path$step_size)) complete_tuner(sampler)
   config <- located(run, core_config(sampler, path, tuner, run_key(run, index)))
   begin_run(sampler$progress, run, index, config$n_steps)
-  step <- NULL # under way; NULL before the first evaluation
+  step <- NULL # the current step; NULL before the first evaluation
   on_step <- function(now, lambda, ess, log_z) {
     step <<- now
     show_step(sampler$progress, now, lambda, ess / sampler$n_particles, log_z)
