@@ -40,8 +40,8 @@ large_run <- 1e6
 # * `reference`: that of the sampler;
 # and unless all particles died
 # * `particles`: an n x dim matrix; `unconstrained`: the same on the unconstrained scale, where there are bounds;
-# * `coordinates`: in which a normal reference is standard normal; `log_target` and `gradients`: the log target density
-#   there and its gradients, for kernels that use them;
+# * `coordinates`: in which a normal reference is standard normal; `log_target`: the log target density there;
+#   `gradients`: its gradients there, for kernels that use them;
 # * `log_weights`: normalised; `origins`: the initial particle from which each descends; `shared`: the probability that
 #   two draws descend from the same one.
 # Particles are reduced to what is to be kept, by reduce_record(). With a checkpoint the record is read from there if it
