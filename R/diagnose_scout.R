@@ -110,7 +110,7 @@ is_density <- function(final, target, rows) {
 # range do not count: they may have most of their mass next to 0.
 is_at_end <- function(final, target) {
   size <- log10(abs(some_draws(final, target)))
-  varies <- apply(size, 2, max) > apply(size, 2, min) # not the zeros of a factor
+  varies <- apply(size, 2, max) > apply(size, 2, min) # constant zeros of a Cholesky factor do not count
   is_beyond <- size > largest_square | size < -rules$largest_size
   variables <- if (is.null(target$outputs)) target$names else colnames(size)
   beyond <- variables[which(varies & colMeans(is_beyond) > rules$part_beyond)]
@@ -290,7 +290,7 @@ elbo_diagnostic <- new_diagnostic(
     above <- max(least_elbos(seen$course$scout)) - seen$estimate$log_z
     error <- seen$estimate$std_error
     if (is.na(error)) {
-      error <- mean(seen$final$islands$predicted_sd) # of one island
+      error <- mean(seen$final$islands$predicted_sd) # there is one island
     }
     says <- c("The estimate is below a lower bound that the scout has found, by ", ".")
     diagnostic(above, rules$margin + rules$errors_seen * error, says, shift = above)

@@ -98,7 +98,7 @@ draw_bridge <- function(middle, n) {
   rows_by(n, ncol(z), function(i) to_user(middle, rows_of_block(z, i)))
 }
 
-# Its log density at rows of x.
+# The log density of the fitted distribution at rows of x.
 log_bridge <- function(middle, x, rows = seq_len(nrow(x))) {
   d <- ncol(x)
   unlist(lapply(blocks_of(length(rows), d), function(i) {

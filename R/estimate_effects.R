@@ -105,10 +105,10 @@ mean_of_ratios <- function(log_ratio, w, island) {
   list(log_z = largest + log(mean), std_error = max(sqrt(variance) / mean, least_error))
 }
 
-# Whether log Z of a fit is that of Laplace's approximation.
+# Whether the log Z of a fit is that by Laplace's approximation.
 is_laplace <- function(fit) is.list(fit$laplace) && is.na(fit$laplace$correction)
 
-# How effects are integrated out, in words; NULL where there are none.
+# The method by which effects are integrated out, in words; NULL where there are none.
 describe_effects <- function(fit) {
   laplace <- fit$laplace
   if (is_laplace(fit)) {

@@ -102,7 +102,7 @@ weighted_moments <- function(fit) {
   if (!is.null(fit$moments)) {
     return(list(mean = unname(fit$moments$mean), sd = unname(sqrt(variances_kept(fit$moments)))))
   }
-  rows <- which(exp(fit$log_weights) > 0) # others may be so far out that their squares are infinite
+  rows <- which(exp(fit$log_weights) > 0) # the squares of others may overflow
   w <- exp(fit$log_weights[rows])
   list(mean = unname(weighted_mean(fit$particles, w, rows)), sd = unname(weighted_sd(fit$particles, w, rows)))
 }

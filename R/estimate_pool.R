@@ -47,7 +47,7 @@ pool_islands <- function(held, indices, record_of, ...) {
 # for which memory is reserved.
 pool_record <- function(held, record, n, most) {
   if (!is.null(record$origins)) {
-    # the first particles of each island get numbers of their own
+    # the initial particles of different islands get different numbers
     record$origins <- record$origins + (n + 1L) * length(record$origins)
   }
   for (name in c("particles", of_draws)) {
@@ -92,7 +92,7 @@ pool <- function(held, reference, start = 1) {
   c(
     list(
       islands = islands, steps = bind_rows(lapply(living, `[[`, "steps")), moments = pool_moments(living),
-      # no ancestor has descendants in two islands
+      # two draws of different islands have no common ancestor
       shared = sum(exp(2 * log_share) * vapply(living, `[[`, 0, "shared"))
     ),
     draws, weighed(living), list(reference = reference)

@@ -26,7 +26,7 @@ find_evidence <- function(sampler, path, plan, islands = NULL) {
     } else if (is.null(islands) || is_of_islands(course$best)) {
       return(course)
     } else {
-      course <- forget_draws(course) # no more is fitted to them, and nobody else may hold them while islands run
+      course <- forget_draws(course) # to save memory: no further reference is fitted to them
       course <- with_islands(course, islands)
     }
   }

@@ -64,7 +64,7 @@ scale_of_angles <- function(evaluate, sampler, angles) {
     to_user(normal, draw_standard(n_turning_draws, length(normal$mean)))
   })
   weights <- exp(normalise_log(scout$basins$elbo))
-  part <- lapply(draws, function(u) stats::plogis(u[, angles, drop = FALSE])) # of the width
+  part <- lapply(draws, function(u) stats::plogis(u[, angles, drop = FALSE])) # the angles in units of their widths
   changes <- if (length(angles) > 1) changes_of_angles(moments_of_slopes(evaluate, draws, part, weights, angles))
   for (change in changes) {
     part <- lapply(part, function(p) {
@@ -77,7 +77,7 @@ scale_of_angles <- function(evaluate, sampler, angles) {
   place <- (Arg(mean) / (2 * pi)) %% 1 # 0 and 1 are the bounds
   is_beside <- Mod(mean) > least_direction & pmin(place, 1 - place) < 1 / 4
   if (any(is_beside) || length(changes) > 0) {
-    # the way back from the changed angles to those of the target
+    # the inverse changes, from the changed angles to those of the target
     sums <- vapply(rev(changes), function(change) c(angles[c(change$to, change$of)], -change$times), numeric(3))
     turn <- numeric(sampler$target$dim)
     turn[angles] <- ifelse(is_beside, (place - 1 / 2) %% 1, 0)

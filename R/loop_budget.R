@@ -59,7 +59,7 @@ new_omissions <- function() list2env(list(what = character()), parent = emptyenv
 
 leave_out <- function(sampler, part, words) sampler$omissions$what[[part]] <- words
 
-# A path has at least one temperature between reference and target.
+# Least number of steps: one temperature between reference and target.
 least_steps <- 2
 
 # Least number of particles that is chosen automatically: fewer do not show tails.

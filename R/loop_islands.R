@@ -8,7 +8,7 @@ most_added <- 64
 # Seconds of computing beyond which the cost is announced in advance.
 unannounced_seconds <- 600
 
-# The sampler with the reference and the kernel of the best.
+# The sampler with the reference and the kernel of the best record.
 sampler_of_best <- function(course) {
   sampler <- course$sampler
   sampler$reference <- course$best$reference
@@ -86,7 +86,7 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
       if (n_more == 0 || n_bridged + n + n_more > islands$max_bridged) break
     }
     announce_islands(sampler, n_more, islands_table(held$records, start))
-    final <- NULL # with draws that are also held
+    final <- NULL # frees the memory of a second copy of the draws
   }
   if (all_dead(held$records)) {
     abort_dead(held$records[[1]], sampler)
@@ -214,7 +214,7 @@ record_of_islands <- function(result, best) {
   record
 }
 
-# The steps of the first of the islands that live, as a list of columns.
+# The steps of the first island with particles, as a list of columns.
 steps_of_first <- function(final) {
   row_of(final$steps, final$steps$island == final$steps$island[1])
 }

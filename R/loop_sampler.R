@@ -48,7 +48,7 @@ new_sampler <- function(target, options) {
   sampler$reference[scale_names] <- NULL
   if (inherits(options$reference, "smc_fit")) sampler <- with_given_fit(sampler, options$reference, options$seed)
   complete_tuner(sampler)
-  n_threads() # a wrong option is told at once
+  n_threads() # an error of the option is raised here
   if (!is.null(options$plan)) {
     check_max_evals(sampler, options$path, options$plan)
   }
@@ -64,7 +64,7 @@ new_sampler <- function(target, options) {
 sampler_of_fit <- function(fit, seed) {
   sampler <- fit[names(fit) %in% sampler_names]
   sampler$reference[scale_names] <- NULL # the target has them
-  n_threads() # a wrong option is told at once
+  n_threads() # an error of the option is raised here
   sampler$started <- seconds_now() - fit$seconds
   sampler$seed <- check_seed(seed)
   sampler$evaluators <- interface_of_run(sampler)

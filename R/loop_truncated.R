@@ -27,7 +27,7 @@ normal_between <- function(evaluate, points, variables) {
   place <- seq_len(n_truncated_places) / (n_truncated_places + 1)
   values <- vapply(place, function(p) {
     at <- evaluate(moved_to(points, variables, stats::qlogis(p)), gradient = FALSE)$log_density
-    at - log(p * (1 - p)) # the change of scale
+    at - log(p * (1 - p)) # minus the log Jacobian of the logit
   }, double(nrow(points) * length(variables)))
   third <- apply(values, 1, function(f) max(abs(diff(f, differences = 3))) <= same_at_ends * (1 + max(abs(f))))
   is_known <- matrix(rowSums(values > -Inf) == ncol(values), nrow(points))
@@ -49,7 +49,7 @@ suits_truncated <- function(other, sampler) {
   }
   z <- with_seed(seed_of_run(other$seed, truncated_key), draw_standard(n_inside_draws, other$target$dim))
   u <- through_maps(reference_maps(here$reference, other$target$dim), z)$x
-  is_outside <- abs(u[, other$target$truncated > 0, drop = FALSE]) >= 2 # as src/map_bounds.c has it
+  is_outside <- abs(u[, other$target$truncated > 0, drop = FALSE]) >= 2 # the bounds in src/map_bounds.c
   mean(rowSums(is_outside) == 0) > rules$least_inside
 }
 

@@ -185,8 +185,8 @@ format_location_and_scale <- function(reference) {
 #'   do), made with R's generator. It is run with a seed that belongs to the run,
 #'   and the state of the generator is put back after it.
 #' @param log_density a function: the log density of these draws, as that of
-#'   [target_function()], but *normalised*: a missing constant would be subtracted from
-#'   `log_z`. It should be finite wherever the density of the target is positive.
+#'   [target_function()], but *normalised*: otherwise `log_z` is wrong by the logarithm of its
+#'   integral. It should be finite wherever the density of the target is positive.
 #' @param gradient the gradient of `log_density`, as that of [target_function()]:
 #'   a function, or NULL for the attribute `"gradient"` or central differences.
 #' @param vectorized whether `log_density` and `gradient` take all points at once

@@ -61,14 +61,14 @@ pull_back_rows <- function(normal, g) {
   if (is.matrix(normal$L)) multiply(g, normal$L) else sweep(g, 2, normal$L, "*")
 }
 
-# The lower triangular factor of A'A. Its digits are those of A: where some direction is 1e8 times as
-# wide as another, A'A is no covariance any more.
+# The lower triangular factor of A'A, computed from A. The product A'A may not be positive definite numerically if one
+# direction is 1e8 times as wide as another.
 factor_of_square <- function(A) {
   R <- qr.R(qr(A, tol = 0))
   t(R * ifelse(diag(R) < 0, -1, 1))
 }
 
-# The same of the inverse of A'A, where A is upper triangular.
+# The lower triangular factor of the inverse of A'A, where A is upper triangular.
 factor_of_inverse <- function(A) {
   square <- cross_product(inverse_of_lower(t(A)))
   look_for_interrupt()

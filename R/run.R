@@ -40,8 +40,8 @@ large_run <- 1e6
 # * `reference`: that of the sampler;
 # and unless all particles died
 # * `particles`: an n x dim matrix; `unconstrained`: the same on the unconstrained scale, where there are bounds;
-# * `coordinates`: in which a normal reference is standard normal; `log_target` and `gradients`: the log target density
-#   there and its gradients, for kernels that use them;
+# * `coordinates`: in which a normal reference is standard normal; `log_target`: the log target density there;
+#   `gradients`: its gradients there, for kernels that use them;
 # * `log_weights`: normalised; `origins`: the initial particle from which each descends; `shared`: the probability that
 #   two draws descend from the same one.
 # Particles are reduced to what is to be kept, by reduce_record(). With a checkpoint the record is read from there if it
@@ -57,7 +57,7 @@ run_sampler <- function(sampler, path, run, index) {
   tuner <- if (run == "adapt" && is.null(path$step_size)) complete_tuner(sampler)
   config <- located(run, core_config(sampler, path, tuner, run_key(run, index)))
   begin_run(sampler$progress, run, index, config$n_steps)
-  step <- NULL # under way; NULL before the first evaluation
+  step <- NULL # the current step; NULL before the first evaluation
   on_step <- function(now, lambda, ess, log_z) {
     step <<- now
     show_step(sampler$progress, now, lambda, ess / sampler$n_particles, log_z)

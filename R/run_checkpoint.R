@@ -28,7 +28,7 @@ settings_of_entry <- function(name, settings) c(list(run = name, version = own_v
 # The list in an entry; NULL where it is damaged.
 read_entry <- function(bytes) {
   n_mark <- length(entry_mark)
-  head <- seq_len(n_mark + 16) # characters of a hash
+  head <- seq_len(n_mark + 16) # a hash has 16 characters
   body <- bytes[-head]
   is_whole <- is.raw(bytes) && length(bytes) > length(head) &&
     identical(bytes[head], c(entry_mark, charToRaw(hash_of(body))))
@@ -116,7 +116,7 @@ is_same_setting <- function(a, b) {
 # that makes the value from what was stored, NULL where it is invalid. points: a function of the value and the sampler
 # that returns the points of at_points(). where: the place of the entry, in words.
 open_entry <- function(bytes, sampler, name, settings, restore, points, where) {
-  entry <- if (is.list(bytes)) bytes else read_entry(bytes) # lists are what version 0.1.0 had
+  entry <- if (is.list(bytes)) bytes else read_entry(bytes) # version 0.1.0 had lists
   if (is.null(entry)) {
     return(NULL)
   }

@@ -17,7 +17,7 @@ write_file <- function(bytes, file) {
     {
       write_whole(bytes, part)
       if (!suppressWarnings(file.link(part, file)) && !file.exists(file)) {
-        file.rename(part, file) # there are file systems without links
+        file.rename(part, file) # on file systems without links
       }
     },
     error = function(e) {

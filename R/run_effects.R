@@ -7,7 +7,7 @@
 # density.
 counted_integral <- function(effects) {
   count <- c(n_target_evals = 0, n_joint_gradients = 0)
-  path <- NULL # of runs
+  path <- NULL # that of all runs, found by the first one
   function(x, with_draw = FALSE) {
     if (identical(x, "count")) {
       return(count)

@@ -72,7 +72,7 @@ where_is <- function(variable, home) {
     if (exists(variable, home, inherits = FALSE)) {
       return(home)
     }
-    if (identical(home, globalenv())) break # beyond are the packages
+    if (identical(home, globalenv())) break # its parents are packages
     home <- parent.env(home)
   }
   NULL

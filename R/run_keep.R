@@ -65,7 +65,7 @@ thin_record <- function(record, n) {
   of_particles <- intersect(names(record), c("particles", "log_weights", of_draws))
   record[of_particles] <- lapply(record[of_particles], take_rows, rows)
   if (!is.null(record$origins)) {
-    record$origins <- match(record$origins, record$origins) # within 1 to n: see pool_record()
+    record$origins <- match(record$origins, record$origins) # from 1 to n, as pool_record() requires
   }
   record$log_weights <- rep(-log(n), n)
   record
@@ -155,7 +155,7 @@ pool_moments <- function(living) {
 
 # of a fit ----------------------------------------------------------------------
 
-# Whether a fit can be extended with this `keep`; NULL is its own.
+# Whether a fit can be extended with this `keep`; NULL for that of the fit.
 can_keep <- function(fit, keep) is.null(keep) || fit$keep == "draws" || fit$keep == keep
 
 # An error where a fit has kept no draws.

@@ -207,9 +207,9 @@ is_biased <- function(kernel) {
 #' * `kernel_mala()` proposes the moves of [kernel_lmc()].
 #' * `kernel_rwmh()` proposes Gaussian moves of variance `h_t`, and needs no
 #'   gradients.
-#' * `kernel_pcn()` proposes steps of length `h_t` of an Ornstein-Uhlenbeck process that leaves the reference invariant:
-#'   `exp(-h_t) z + sqrt(1 - exp(-2 h_t)) noise` in the coordinates in which the reference is standard normal. Long steps
-#'   are independent draws from it. It needs no gradients.
+#' * `kernel_pcn()` proposes steps of length `h_t` of an Ornstein-Uhlenbeck process, whose
+#'   invariant distribution is the reference: `exp(-h_t) z + sqrt(1 - exp(-2 h_t)) noise` in the coordinates in which
+#'   this is standard normal. Long steps are independent draws from the reference. It needs no gradients.
 #'
 #' With a `kernel` that needs no gradients, [smc()] does not search for modes by a scout. By default it does, also where
 #' gradients are finite differences, and then chooses `kernel_pcn()` where this costs less.

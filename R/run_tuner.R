@@ -142,5 +142,5 @@ print.smc_tuner <- function(x, ...) {
   invisible(x)
 }
 
-# In the order of the core's `smc_search_status`.
+# Names of the values of the core's `smc_search_status`, in their order.
 tuner_statuses <- c("converged", "at_limit", "exhausted", "infeasible", "failed")
