@@ -1,33 +1,33 @@
-# Gradients, compared with differences of the log density.
+# The check of gradients against differences of the log density, in the scout and in check_gradient().
 
-# Draws of the best normal, and the part of them, the likeliest, at which the gradient may be checked: of 12 draws the
-# four with the steepest slopes along a variable have slopes of a standard deviation or so, which tell 1 % from
-# `wrong_slope`.
+# Draws of the best normal distribution, and the share of them with the highest density at which the gradient may be
+# checked. Of 12 draws the four with the steepest slopes along a variable have slopes of about one standard deviation,
+# at which an error of 1 % exceeds `wrong_slope`.
 n_gradient_candidates <- 16
 part_of_candidates <- 3 / 4
-# Points at which the gradient is checked along each direction: one may be at a kink, or have no digits.
+# Points at which the gradient is checked along each direction: one may be at a kink or lack digits.
 n_gradient_points <- 4
-# Directions, which are the variables where these are no more: the check takes 1,024 evaluations, as one run of the race
-# does in four steps.
+# Largest number of directions; each variable is one where there are no more. The check then takes 1,024 evaluations.
 most_gradient_directions <- 64
-# Differences are also taken over parts of the widest, to tell a rough density from a wrong gradient: what is left out
-# falls by 64 each time.
+# Steps of differences as parts of the widest one. Several steps distinguish a rough density from a wrong gradient: the
+# truncation error falls by a factor of 64 each time.
 shorter_difference <- 1 / 8
-# No closer than this, relative to the point: there rounding of a log density of 1e5 makes a
-# difference of 0.004 in a slope, nearly `wrong_slope`.
+# Least step relative to the point: with a smaller one the rounding of a log density of 1e5 changes a slope by 0.004,
+# nearly `wrong_slope`.
 narrowest_difference <- 4e-8
-# Two differences that agree to this have settled: half of what the widest leaves out.
+# Two differences have settled if they agree to this, half of the truncation error of the widest.
 settled_slope <- 1e-3
-# Other widths by which a wrong slope must be wrong too, so that a kink is not taken for one.
+# Factors of the step for which a slope must also be wrong, so that a kink does not count as a wrong gradient.
 confirming_steps <- c(0.9, 0.8, 0.7)
-# Rounding errors of a difference, in units of the last place: a sum of 64 terms has as many.
+# Rounding error of a difference in units of the last place, as of a sum of 64 terms.
 rounding_slack <- 8
 
 # in the scout ----------------------------------------------------------------
 
-# The normals without the best ones, where the gradient is wrong around these and right around the next: there the log
-# density has no digits, since a gradient that was written wrong is so in other places too. Returns list(normals,
-# gradient, left_out): the gradient of the best that stays, and the point where another one was wrong (1 x d), or NULL.
+# The normal distributions without the best ones, if the gradient is wrong around these and right around the next: a
+# gradient with a mistake in it would be wrong there, too, so that the log density must lack digits around the best.
+# Returns list(normals, gradient, left_out): the check around the best that stays, and a point where another was wrong
+# (1 x d) or NULL.
 with_gradient <- function(target, evaluate, normals, start) {
   gradient <- first <- try_gradient(target, evaluate, normals, start)
   left <- normals
@@ -44,10 +44,10 @@ with_gradient <- function(target, evaluate, normals, start) {
   }
 }
 
-# The gradient at draws of the best normal, along each variable, or along a few of them together where there are many.
-# Where there is no normal, as where a flipped sign leads all paths astray, at starts of paths. Returns list(verdict,
-# place = list(x, width, worst)): some points and the widths there, and the row of them with the largest
-# error along with the variables that it is of. NA and NULL where there is none to check.
+# Checks the gradient at draws of the best normal distribution along each variable, or where there are many variables
+# along sums of several. Without a normal distribution, as where a wrong sign misleads all paths, at starts of paths.
+# Returns list(verdict, place = list(x, width, worst)), with some points, the widths there, and the row of them with the
+# largest error with the variables concerned; NA and NULL where there is no gradient to check.
 try_gradient <- function(target, evaluate, normals, start) {
   place <- gradient_place(target, evaluate, normals, start)
   if (is.null(place) || !evaluate(place$x, "own")) {
@@ -69,10 +69,10 @@ try_gradient <- function(target, evaluate, normals, start) {
   )
 }
 
-# Points of finite density, the likeliest first: list(x, width, log_density, gradient), a row a point, with the widths
-# of the variables given the others, over which the density changes. NULL where there are none. Points at which
-# rounding hides how the variables move are left out, and so are the least likely, since a density with an edge at a
-# datum loses its digits in the tail that leads there.
+# Points of finite density, sorted by it: list(x, width, log_density, gradient), a row for each point, with the
+# conditional widths of the variables. NULL where there are none. Points at which rounding hides moves of the variables
+# are left out, and so are those of lowest density, since a density with an edge at a datum loses its digits in the tail
+# towards it.
 gradient_place <- function(target, evaluate, normals, start) {
   n <- n_gradient_candidates
   place <- if (length(normals) > 0) {
@@ -102,15 +102,15 @@ conditional_sd <- function(normal) {
   if (is.matrix(L)) 1 / sqrt(colSums(inverse_of_lower(L)^2)) else L
 }
 
-# Whether a variable's own value, on the scale of the user, tells the steps of differences apart: beside a bound it may
-# have no digits left for these.
+# Whether the value of a variable on the user's scale has digits for the steps of differences, which it may lack next to
+# a bound.
 are_resolved <- function(target, x, width) {
   own <- function(u) change_scale(target, u, to_user = TRUE)
   step <- widest_difference * width
   abs(own(x + step) - own(x - step)) * settled_slope > .Machine$double.eps * abs(own(x))
 }
 
-# A row a direction, in units of the widths: one variable each, or as many together as leave no more rows.
+# The directions, a row for each, in units of the widths: single variables, or sums of several where there are many.
 gradient_directions <- function(dim) {
   n <- min(dim, most_gradient_directions)
   directions <- matrix(0, n, dim)
@@ -118,8 +118,8 @@ gradient_directions <- function(dim) {
   directions
 }
 
-# For each direction the points with the steepest slopes along it, which show best what is wrong with them: a data frame
-# with a row a `point` and `direction`.
+# For each direction the points with the steepest slopes along it, at which errors are easiest to see: a data frame with
+# a row for each `point` and `direction`.
 gradient_trials <- function(place, directions) {
   n <- min(nrow(place$x), n_gradient_points)
   slopes <- abs(tcrossprod(place$gradient * place$width, directions))
@@ -129,15 +129,15 @@ gradient_trials <- function(place, directions) {
   )
 }
 
-# Whether the gradient is wrong along each direction. At a single one of several points noise may pass for a wrong
-# gradient, or the log density may have no digits.
+# Whether the gradient is wrong along each direction. At a single point noise may look like a wrong gradient, or the log
+# density may lack digits.
 wrong_directions <- function(verdicts, direction) {
   n_of <- function(verdict) tapply(verdicts == verdict, direction, sum)
   several <- pmin(2, tapply(verdicts != "unknown", direction, sum))
   n_of("wrong") > 0 & n_of("wrong") >= several & n_of("wrong") > n_of("rough")
 }
 
-# Of the verdicts of all trials. An edge may be met by chance.
+# The verdict from those of all trials. An edge may be met by chance.
 verdict_of <- function(verdicts, is_wrong) {
   n_rough <- sum(verdicts == "rough")
   if (is_wrong) {
@@ -151,7 +151,7 @@ verdict_of <- function(verdicts, is_wrong) {
   }
 }
 
-# Stops, or warns, as the scout has found.
+# Raises the error, or the warning, for what the scout has found.
 act_on_scout <- function(target, scout) {
   if (scout$rises) {
     abort(
@@ -180,7 +180,7 @@ act_on_scout <- function(target, scout) {
   }
 }
 
-# u: a row, on the unconstrained scale.
+# u: a point on the unconstrained scale, as a row.
 warn_of_place <- function(target, u) {
   x <- if (is.null(target$outputs)) constrain(target, u) else kept_outputs(target, u)
   place <- sprintf("%s = %s", colnames(x), signif(x, 3))
@@ -217,7 +217,7 @@ abort_gradient <- function(target, place) {
 
 # differences -----------------------------------------------------------------
 
-# A row a variable, at the point x of the unconstrained scale.
+# The table of check_gradient(), a row for each variable, at the point x of the unconstrained scale.
 by_variable <- function(target, evaluate, x, width) {
   d <- length(x)
   value <- evaluate_located(target, t(x), "scout")
@@ -240,10 +240,9 @@ by_variable <- function(target, evaluate, x, width) {
   )
 }
 
-# The slope of the log density at rows of at$x along rows of v, as the gradient there has it
-# and by differences. `error` is relative to the density's own scale along v. `verdict` is
-# "right" or "wrong"; "rough" where the differences of no step settle; and "unknown" where the
-# density is not finite.
+# The slopes of the log density at rows of at$x along rows of v by the gradient and by differences. `error` is relative
+# to the scale of the density along v. `verdict` is "right", "wrong", "rough" where differences settle for no step, or
+# "unknown" where the density is not finite.
 compare_slopes <- function(evaluate, at, v) {
   n <- nrow(v)
   slopes <- data.frame(
@@ -260,8 +259,8 @@ compare_slopes <- function(evaluate, at, v) {
   slopes
 }
 
-# Differences that disagree with the gradient, of the rows that are `open`, must do so alike
-# over other steps: those that noise makes settle by chance do not.
+# Of the rows that are `open`, differences that disagree with the gradient must do so equally for other steps.
+# Differences of a noisy density that settle by chance do not.
 confirm_wrong <- function(slopes, evaluate, at, v, open, step) {
   for (factor in confirming_steps) {
     wrong <- open[slopes$verdict[open] == "wrong"]
@@ -278,8 +277,8 @@ confirm_wrong <- function(slopes, evaluate, at, v, open, step) {
   slopes
 }
 
-# Central differences over steps h v and h v / 2, less what the gradient says. Their error is
-# of order h^2, which the two together show, and cancel.
+# Central differences over steps h v and h v / 2 minus the slope by the gradient. Their error is of order h^2, which the
+# two together show and remove (Richardson extrapolation).
 differences <- function(evaluate, at, v, h) {
   n <- nrow(v)
   points <- rbind(at$x + h * v, at$x - h * v, at$x + h / 2 * v, at$x - h / 2 * v)

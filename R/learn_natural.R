@@ -1,21 +1,22 @@
-# Natural form of a conditional block: given its parents t, the children u are normal with a precision Q(t) and a pull
-# r(t) = Q(t) m(t) that are linear in features of t. With an exponential in Q, those of it and each parent are in r:
-# so m can be linear in the parents where Q is large. Their score is r(t) - Q(t) u, so that a fit is linear least
-# squares. See src/map_precision.c.
+# Natural form of a conditional block: given its parents t, the children u are normal with a precision matrix Q(t) and a
+# pull r(t) = Q(t) m(t), both linear in features of t. Their score is r(t) - Q(t) u, so that the fit is linear least
+# squares. With an exponential in Q, r has its products with each parent, so that the mean m can be linear in the
+# parents where Q is large. See src/map_precision.c.
 
-# An entry of the precision given the parents is there if its t statistic is above this.
+# An entry of the precision is kept if its t statistic is above this.
 least_t <- 3
-# Share of entries of a pattern above which it is filled: of such a precision only those are kept that the scores show.
+# A pattern with a larger share of entries counts as filled: then only the entries that scores show are kept.
 most_filled <- 0.5
-# Q(t) must be positive definite at parents so many times as wide as the points.
+# Q(t) must be positive definite at parents whose deviations are so many times those of the points.
 wide_parents <- 1.25
-# Above so many children the least squares of all rows have the same weights, which costs one decomposition.
+# Above so many children least squares of all rows have common weights, and so one decomposition.
 most_own_weights <- 16
-# Exponentials of a parent that a precision may be linear in: those of a log scale, of a log variance or a log
-# precision, and of the log scale of effects that are not centred.
+# Rates of the exponentials of a parent in a precision: for a log scale, a log variance or log precision, and the log
+# scale of non-centred effects.
 precision_rates <- list(-2, -1, 1, 2, c(1, 2))
 
-# The scale of each child at which point and score are of the same size; of one whose score is constant, its spread.
+# The unit of each child in which points and scores have the same spread; the spread of its points if its score is
+# constant.
 child_scales <- function(x, g, children) {
   of_points <- spreads(x[, children, drop = FALSE])
   of_scores <- spreads(g[, children, drop = FALSE])
@@ -23,10 +24,10 @@ child_scales <- function(x, g, children) {
   ifelse(scale < largest_scale * of_points, scale, of_points)
 }
 
-# In spreads of a child: a score that varies less is constant but for rounding.
+# In units of the spread of a child: with a larger scale, its score is constant up to rounding.
 largest_scale <- 1e6
 
-# One over the mean square of a score given the parents, by a regression of its logarithm.
+# One over the conditional mean square of a score given the parents, by regression of the logarithm of its square.
 score_weights <- function(g, design) {
   # the mean of the logarithm of a squared standard normal variable is -1.27
   log_square <- log(g^2 + rep(1e-12 * colMeans(g^2), each = nrow(g)) + .Machine$double.xmin)
@@ -34,8 +35,8 @@ score_weights <- function(g, design) {
   exp(pmax(pmin(log_weights, largest_exponent), -largest_exponent))
 }
 
-# Weighted least squares of each column of y on its own columns of `design`: list(coef, se), a row a column of y, and
-# the residual of y. common: whether all have the same weights.
+# Weighted least squares of each column of y on its own columns of `design`: list(coef, se, residual), with a row of
+# `coef` and `se` for each column of y. common: whether all columns have the same weights.
 least_squares_by_row <- function(design, y, weights, on, common) {
   if (common) weights <- matrix(rowMeans(weights), nrow(y), ncol(y))
   root <- sqrt(weights)
@@ -59,8 +60,8 @@ least_squares_by_row <- function(design, y, weights, on, common) {
   list(coef = coef, se = se * sqrt(colSums(residual^2 * weights) / free), residual = residual)
 }
 
-# What all fits of the same children given the same parents share. Parents are centred: that changes no exponential
-# but by a factor. pattern: which of the variables depend on each other; NULL where that is not known.
+# What all fits of the same children given the same parents share: children and scores in units of the children's
+# scales, and centred parents. pattern: which variables depend on each other; NULL where that is not known.
 natural_points <- function(x, g, children, parents, pattern = NULL) {
   scale <- child_scales(x, g, children)
   centre <- apply(x[, parents, drop = FALSE], 2, stats::median)
@@ -72,9 +73,9 @@ natural_points <- function(x, g, children, parents, pattern = NULL) {
   )
 }
 
-# The block with these features; `maps` only where its precision is one. free: features x children x (1 + children), the
-# entries of the pulls (first) and precisions that are free. terms: the features, as of linear_terms(). again: with the
-# weights that the residuals of a first fit have.
+# The block with these features; it has `maps` only if its precision is positive definite. free: features x children x
+# (1 + children), which entries of the pulls (first) and of the precision are free. terms: the features, as of
+# linear_terms(). again: whether a second fit has weights by the residuals of the first.
 fit_natural <- function(points, terms, free, again = FALSE) {
   p <- length(points$children)
   K <- dim(free)[1]
@@ -116,7 +117,7 @@ fit_natural <- function(points, terms, free, again = FALSE) {
   if (is_wide) with_maps(block, points, phi) else block
 }
 
-# The positive part of the matrix of each feature that is positive itself, and the pulls that then leave least.
+# The block with the matrix of each feature replaced by its positive part, and the pulls fitted again.
 cut_positive <- function(block, points, phi) {
   p <- length(block$children)
   left <- points$score
@@ -132,20 +133,20 @@ cut_positive <- function(block, points, phi) {
   block
 }
 
-# A constant and each of q parents, as terms of learn_terms.R.
+# A constant and each of q parents, as terms (see learn_terms.R).
 linear_terms <- function(q) {
   none <- matrix(0, q + 1, q)
   replace(stats::setNames(rep(list(none), length(parts_of_term)), parts_of_term), "degrees", list(rbind(0, diag(q))))
 }
 
-# With more: the exponential with these rates, and this times each of the other parents.
+# These terms with the exponential of these rates, and its product with each of the other parents.
 with_exponential <- function(terms, rates) {
   linear <- lapply(linear_terms(length(rates)), function(part) part[c(TRUE, rates == 0), , drop = FALSE])
   linear$powers <- sweep(linear$powers, 2, rates, "+")
   Map(rbind, terms, linear)
 }
 
-# Those of these rates alone, a list of them.
+# The terms of exponentials with these rates, a list of vectors, alone.
 exponentials <- function(powers) {
   none <- lapply(linear_terms(length(powers[[1]])), function(part) part[0, , drop = FALSE])
   Reduce(with_exponential, powers, none)
@@ -156,11 +157,11 @@ bounded_values <- function(terms, t) {
   pmax(pmin(values_of(terms, t), most), -most)
 }
 
-# Of these terms the exponentials alone, which a precision may be made of.
+# Which terms are exponentials or constants, which a precision may contain.
 of_precision <- function(terms) rowSums(terms$degrees) == 0
 
-# Whether Q(t) is positive definite where parents are wide of the points: it is linear in the features, and so is looked
-# at where one of these is least or largest.
+# Whether Q(t) is positive definite also at wider parents. It is linear in the features, and so is checked where one of
+# these is smallest or largest.
 is_precision_wide <- function(block, points, phi) {
   p <- length(block$children)
   wide <- rbind(bounded_values(block$terms, wide_parents * points$t), phi)
@@ -169,13 +170,13 @@ is_precision_wide <- function(block, points, phi) {
   all(is.finite(Q)) && all(apply(Q, 1, function(q) !is.null(factor_or_null(matrix(q, p)))))
 }
 
-# The log density of the children, or of these columns, that become standard normal; but for a constant.
+# The log density of the children, or of these columns, under a block, without the constant.
 log_density_by <- function(block, x, columns = block$children) {
   at <- before_maps(block$maps, x)
   at$log_jacobian - rowSums(at$x[, columns, drop = FALSE]^2) / 2
 }
 
-# Its maps, from z to x: where Q is a sum of two terms at most, in the basis in which it is diagonal.
+# The block with its maps from z to x: in the basis in which Q is diagonal, where Q is a sum of at most two terms.
 with_maps <- function(block, points, phi) {
   p <- length(block$children)
   A <- lapply(seq_len(nrow(block$A)), function(k) matrix(block$A[k, , ], p))
