@@ -19,7 +19,7 @@ edges_diagnostic <- new_diagnostic(
     if (n == 0) {
       return(NULL)
     }
-    weighty <- weighty_rows(seen$final$log_weights)
+    weighty <- rows_with_weight(seen$final$log_weights)
     x <- unconstrained_particles(seen$final)
     d <- ncol(x)
     sd <- weighted_sd(x, weighty$w, weighty$rows)

@@ -18,14 +18,14 @@ ends_along <- function(draws, variables) {
 # The n longest tails, by length_of_end() of a thinned sample of the draws.
 longest_ends <- function(draws, variables, n) {
   ends <- ends_along(draws, variables)
-  some <- thinned_draws(draws, rules$least_rows)
+  some <- thin_draws(draws, rules$least_rows)
   lengths <- vapply(ends, function(end) length_of_end(some$x[, end$variable], some$w, end$side), 0)
   ends[sort(utils::head(order(lengths, decreasing = TRUE), n))]
 }
 
-# As thinned(), for draws of line_draws().
-thinned_draws <- function(draws, n) {
-  some <- thinned(list(rows = seq_along(draws$w), w = draws$w), n)
+# As thin_rows(), for draws of line_draws().
+thin_draws <- function(draws, n) {
+  some <- thin_rows(list(rows = seq_along(draws$w), w = draws$w), n)
   replace(draws, c("x", "w"), list(take_rows(draws$x, some$rows), some$w))
 }
 

@@ -17,7 +17,7 @@ jumps_diagnostic <- new_diagnostic(
   most = function(sampler, spent, course) if (sampler$kernel$gradients) n_jump_lines(course) * jump_evals else 0,
   ask = function(seen, evaluate) {
     if (seen$contradicts) {
-      weighty <- weighty_rows(seen$final$log_weights)
+      weighty <- rows_with_weight(seen$final$log_weights)
       x <- unconstrained_particles(seen$final)
       with_seed(seed_of_run(seen$sampler$seed, jumps_key), {
         n <- n_jump_lines(seen$course)

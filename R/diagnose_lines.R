@@ -35,7 +35,7 @@ look_along_lines <- function(seen, evaluate) {
   sampler <- seen$sampler
   spent <- n_spent(seen)
   n <- n_line_parts(sampler, spent)
-  weighty <- weighty_rows(final$log_weights)
+  weighty <- rows_with_weight(final$log_weights)
   if (length(weighty$rows) < least_draws_for_probes) {
     return(NULL)
   }
@@ -66,7 +66,7 @@ line_draws <- function(final, weighty) {
   exact <- change_maps(changes_of(reference))
   without_null(list(
     if (bends) draws(final$coordinates, maps_of(reference, ncol(final$coordinates))),
-    if (!bends || !is.null(reference$maps)) draws(before_maps(exact, unconstrained_particles(final))$x, exact)
+    if (!bends || !is.null(reference$maps)) draws(inverse_maps(exact, unconstrained_particles(final))$x, exact)
   ))
 }
 
@@ -111,7 +111,7 @@ beyond_part <- function(part, n, evaluate) {
   within <- which(t >= part$from & t < part$to)
   share <- sum(draws$w[within])
   beyond <- sum(draws$w[t >= part$to])
-  chosen <- within[evenly_weighted(draws$w[within] / share, n)]
+  chosen <- within[systematic_rows(draws$w[within] / share, n)]
   on <- places_on_lines(part, n)
   x <- draws$x[rep(chosen, 1 + ncol(on$t)), , drop = FALSE]
   x[, part$variable] <- part$side * c(t[chosen], on$t)
@@ -158,7 +158,7 @@ places_on_lines <- function(part, n) {
 # A point beyond the part on each line, on the unconstrained scale, with the gradients there where they are wanted.
 points_beyond <- function(found, evaluate, gradients) {
   points <- points_there(found, found$lines)
-  points$z <- through_maps(found$part$draws$maps, points$z)$x
+  points$z <- forward_maps(found$part$draws$maps, points$z)$x
   if (gradients) points$g <- evaluate(points$z)$gradient
   points
 }

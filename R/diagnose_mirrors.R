@@ -24,7 +24,7 @@ most_mirrored <- 16
 look_in_mirrors <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
-  weighty <- weighty_rows(final$log_weights)
+  weighty <- rows_with_weight(final$log_weights)
   normal <- if (any(has_two_bounds(sampler$target))) weighted_factor(final, weighty)
   if (is.null(normal) || length(weighty$rows) < least_draws_for_probes) {
     return(NULL)
@@ -59,7 +59,7 @@ mirrors_diagnostic <- new_diagnostic(
 # The result of look_in_mirrors() by n of the draws. draws: list(x, z, w, n, square), with the whitened draws z, their
 # squared lengths, and the number n of independent draws. L: the Cholesky factor of their covariance.
 in_mirrors <- function(n, draws, L, variables, names, evaluate) {
-  chosen <- evenly_weighted(draws$w, n)
+  chosen <- systematic_rows(draws$w, n)
   images <- images_of(list(
     x = draws$x[chosen, , drop = FALSE], z = draws$z[chosen, , drop = FALSE], square = draws$square[chosen]
   ), L, variables)

@@ -50,7 +50,7 @@ look_along_rays <- function(seen, evaluate) {
 spaces_of_rays <- function(final) {
   maps <- maps_of(final$reference, ncol(final$coordinates))
   bends <- length(conditioning_of(final$reference)) > 0 && !has_exact_precisions(final$reference)
-  normal <- if (bends) weighted_factor(final, weighty_rows(final$log_weights))
+  normal <- if (bends) weighted_factor(final, rows_with_weight(final$log_weights))
   own <- list(
     z = final$coordinates, maps = maps, log_target = function(rows) final$log_target[rows], is_of_normal = FALSE
   )
@@ -58,7 +58,7 @@ spaces_of_rays <- function(final) {
     return(list(own))
   }
   log_target <- function(rows) {
-    in_maps <- through_maps(maps, final$coordinates[rows, , drop = FALSE])$log_jacobian
+    in_maps <- forward_maps(maps, final$coordinates[rows, , drop = FALSE])$log_jacobian
     final$log_target[rows] - in_maps + log_det(normal)
   }
   list(own, list(
@@ -77,7 +77,7 @@ look_in_space <- function(space, n, seen, evaluate) {
   }
   log_density <- function(z) evaluate(z, gradient = FALSE, maps = space$maps)$log_density
   look <- function(n) {
-    chosen <- evenly_weighted(draws$w, n)
+    chosen <- systematic_rows(draws$w, n)
     rays <- density_on_rays(draws, chosen[draws$distance[chosen] > 0], space, log_density)
     found <- c(
       lapply(draws$far, on_other_side, rays = rays, draws = draws, outward = TRUE),
@@ -87,7 +87,7 @@ look_in_space <- function(space, n, seen, evaluate) {
     if (!is.null(found)) {
       found$points <- points_there(found, rays)
       found$is_of_normal <- space$is_of_normal
-      if (space$is_of_normal) found$points$z <- through_maps(space$maps, found$points$z)$x
+      if (space$is_of_normal) found$points$z <- forward_maps(space$maps, found$points$z)$x
     }
     found
   }
@@ -117,7 +117,7 @@ rays_diagnostic <- new_diagnostic(
 # weights of the draws, the number n of independent draws, and the lower and upper quantiles of the distances, `near`
 # and `far`.
 distances_of <- function(coordinates, final) {
-  weighty <- weighty_rows(final$log_weights)
+  weighty <- rows_with_weight(final$log_weights)
   all <- seq_along(final$log_weights)
   w <- replace(numeric(length(all)), weighty$rows, weighty$w)
   # draws without weight may be infinite
@@ -227,7 +227,7 @@ nested_normals <- function(record, found) {
   here$w <- here$w / sum(here$w)
   normal <- weighted_factor(record, here)
   x <- found$points$z
-  if (!found$is_of_normal) x <- through_maps(maps_of(reference, ncol(x)), x)$x
+  if (!found$is_of_normal) x <- forward_maps(maps_of(reference, ncol(x)), x)$x
   if (is.null(normal) || ncol(x) > rules$largest_dense) {
     return(NULL)
   }
@@ -244,7 +244,7 @@ nested_normals <- function(record, found) {
 with_found <- function(record, found) {
   points <- found$points
   x <- points$x
-  if (is.null(x)) x <- through_maps(maps_of(record$reference, ncol(points$z)), points$z)$x
+  if (is.null(x)) x <- forward_maps(maps_of(record$reference, ncol(points$z)), points$z)$x
   add <- function(name, more) if (!is.null(record[[name]])) rbind(record[[name]], more)
   log_w <- normalise_log(record$log_weights)
   record$log_weights <- c(log_w - found$rise, log(-expm1(-found$rise) * points$w))
@@ -259,7 +259,7 @@ with_found <- function(record, found) {
 # The same of points on the unconstrained scale, with their gradients.
 with_points_beyond <- function(record, found) {
   points <- found$points
-  at <- before_maps(maps_of(record$reference, ncol(points$z)), points$z, points$g)
+  at <- inverse_maps(maps_of(record$reference, ncol(points$z)), points$z, points$g)
   found$points[c("x", "z", "g")] <- list(points$z, at$x, at$g)
   known <- target_gradients(record, seq_along(record$log_weights))
   record <- with_found(record, found)

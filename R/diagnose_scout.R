@@ -40,7 +40,7 @@ proper_diagnostic <- new_diagnostic(
     if (n == 0) {
       return(NULL)
     }
-    some <- thinned(weighty_rows(final$log_weights), rules$least_rows)
+    some <- thin_rows(rows_with_weight(final$log_weights), rules$least_rows)
     space <- space_of_scales(final, some)
     if (length(space$precisions) == 0) {
       space <- space_by_earlier(course, final, some, otherwise = space)
@@ -100,7 +100,7 @@ width_over_narrowest <- function(z, w) {
 is_density <- function(final, target, rows) {
   z <- take_rows(final$coordinates, rows)
   maps <- c(maps_of(final$reference, ncol(z)), scale_maps(target))
-  log_jacobian <- through_maps(maps, z)$log_jacobian
+  log_jacobian <- forward_maps(maps, z)$log_jacobian
   size <- (final$log_target[rows] - log_jacobian) / (1 + abs(log_jacobian))
   rounding <- sqrt(.Machine$double.eps)
   isTRUE(min(size) > -rounding && min(size) < rounding)
@@ -129,7 +129,7 @@ space_of_scales <- function(final, some) {
   maps <- maps_of(final$reference, ncol(z))
   before <- seq_along(maps) < match(precisions[[1]]$name, vapply(maps, `[[`, "", "name"))
   list(
-    x = through_maps(maps[before], z)$x, w = some$w, maps = maps[!before],
+    x = forward_maps(maps[before], z)$x, w = some$w, maps = maps[!before],
     precisions = precisions
   )
 }
@@ -156,7 +156,7 @@ space_by_earlier <- function(course, final, some, otherwise) {
 # Whether at more than `part_beyond` of the draws a precision has lost its digits to rounding, and at as many others it
 # is accurate. A density that does not fall off as a scale goes to zero leads to such draws.
 loses_digits <- function(space) {
-  left <- least_part_left(space$precisions, take_rows(space$x, evenly_weighted(space$w, n_sizes)))
+  left <- least_part_left(space$precisions, take_rows(space$x, systematic_rows(space$w, n_sizes)))
   mean(left < least_digits_left) > rules$part_beyond &&
     mean(left > sqrt(least_digits_left)) > rules$part_beyond
 }
@@ -168,7 +168,7 @@ endless_direction <- function(n, target, space, evaluate) {
   sd <- weighted_sd(space$x, space$w)
   d <- length(sd)
   widest <- widest_direction(space)
-  draws <- take_rows(space$x, evenly_weighted(space$w, n))
+  draws <- take_rows(space$x, systematic_rows(space$w, n))
   n_directions <- d + !is.null(widest)
   along <- rep_len(seq_len(n_directions), n)
   side <- rep_len(rep(c(-1, 1), each = n_directions), n)
@@ -269,8 +269,8 @@ n_proper_trials <- function(sampler, course) {
 # Values of the target's variables, a column each, at some of the draws. For a program these are its parameters, without
 # transformed parameters and generated quantities.
 some_draws <- function(final, target) {
-  weighty <- weighty_rows(final$log_weights)
-  rows <- weighty$rows[evenly_weighted(weighty$w, n_sizes)]
+  weighty <- rows_with_weight(final$log_weights)
+  rows <- weighty$rows[systematic_rows(weighty$w, n_sizes)]
   x <- final$particles[rows, , drop = FALSE]
   if (is.null(target$outputs)) {
     return(x)

@@ -53,7 +53,7 @@ contradict_gradients <- function(seen) {
 # invalidate Stein's identities, or where there are too few genealogies for standard errors.
 weighty_gradients <- function(seen) {
   if (!is.null(seen$final$gradients) && !has_edges(seen) && n_genealogies(seen$final) >= least_genealogies) {
-    weighty <- weighty_rows(seen$final$log_weights)
+    weighty <- rows_with_weight(seen$final$log_weights)
     c(weighty, list(genealogies = .Call(r_number_groups, seen$final$origins[weighty$rows])))
   }
 }

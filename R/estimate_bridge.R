@@ -63,7 +63,7 @@ log_ratios <- function(sampler, final, middle, n, half) {
 # the reference is one, else a normal distribution, by gradients where there are any. A list(mean, L) with `df` for a
 # Student t, or list(mixture); NULL where none can be fitted.
 fit_bridge <- function(final, rows) {
-  weighty <- weighty_rows(final$log_weights[rows])
+  weighty <- rows_with_weight(final$log_weights[rows])
   rows <- rows[weighty$rows]
   w <- weighty$w
   z <- function() final$coordinates[rows, , drop = FALSE]
@@ -116,7 +116,7 @@ log_bridge <- function(middle, x, rows = seq_len(nrow(x))) {
 # The solution of the equation of Meng and Wong and its variance: list(log_z, variance), see src/bridge.c. log_y, log_x:
 # log ratios of the target to the distribution, at draws from the distribution and at weighted draws from the target.
 solve_bridge <- function(log_y, log_x, log_weights, origins, island) {
-  weighty <- weighty_rows(log_weights)
+  weighty <- rows_with_weight(log_weights)
   rows <- weighty$rows
   .Call(r_bridge, log_y, log_x[rows], weighty$w, origins[rows], island[rows])
 }

@@ -17,9 +17,9 @@ heavy_tails <- function(fit) {
   if (!is.null(fit$moments)) {
     return()
   }
-  weighty <- weighty_rows(fit$log_weights)
+  weighty <- rows_with_weight(fit$log_weights)
   most <- most_of_shape(1 / c(crossprod(weighty$w)))
-  some <- thinned(weighty, rules$most_judged)
+  some <- thin_rows(weighty, rules$most_judged)
   # shapes of generalised Pareto distributions fitted to the tails, see src/pareto.c
   shapes <- function(n) {
     .Call(r_tail_shapes, fit$particles, some$rows, some$w, n, rules$part_of_tail, rules$tail_level, TRUE)

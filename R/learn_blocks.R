@@ -10,7 +10,7 @@ most_point_gain <- 20
 most_misses <- 2
 
 with_block <- function(state, block, parents = integer()) {
-  at <- before_maps(block$maps, state$points$x, state$points$g)
+  at <- inverse_maps(block$maps, state$points$x, state$points$g)
   state$points[c("x", "g")] <- at[c("x", "g")]
   state$points$pattern <- NULL # of the coordinates before
   state$log_jacobian <- state$log_jacobian + at$log_jacobian
@@ -40,7 +40,7 @@ rows_of_points <- function(points, rows) {
 trial_of <- function(block, points, left) {
   both <- c(points$train, points$test)
   n <- length(points$train)
-  at <- before_maps(block$maps, points$x[both, , drop = FALSE], points$g[both, , drop = FALSE])
+  at <- inverse_maps(block$maps, points$x[both, , drop = FALSE], points$g[both, , drop = FALSE])
   parents <- setdiff(left, block$children)
   log_jacobian <- at$log_jacobian
   if (length(parents) > 0) {
@@ -51,7 +51,7 @@ trial_of <- function(block, points, left) {
     if (is.null(normal)) {
       return(NULL)
     }
-    at <- before_maps(normal$maps, at$x, at$g)
+    at <- inverse_maps(normal$maps, at$x, at$g)
     log_jacobian <- log_jacobian + at$log_jacobian
   }
   test <- n + seq_along(points$test)
@@ -114,7 +114,7 @@ trials_with <- function(points, train, left, parents, children = setdiff(left, p
 natural_trial <- function(points, train, left, children, parents, worth = function(trial) mean(trial$each)) {
   of_children <- natural_points(train$x, train$g, children, parents, points$pattern)
   # copies of a single draw have no scale
-  block <- if (have_fourth_powers(of_children$u, of_children$score)) natural_start(of_children)
+  block <- if (fourth_powers_finite(of_children$u, of_children$score)) natural_start(of_children)
   best <- NULL
   misses <- 0
   while (!is.null(block) && misses < most_misses) {

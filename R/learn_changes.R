@@ -13,7 +13,7 @@ given_last <- function(reference) unlist(lapply(utils::tail(changes_of(reference
 
 # The points after one change after the other, with their gradients where there are any.
 changed <- function(points, changes) {
-  at <- before_maps(change_maps(changes), sweep(points$x, 2, points$mean, "+"), points$g)
+  at <- inverse_maps(change_maps(changes), sweep(points$x, 2, points$mean, "+"), points$g)
   points$mean <- weighted_mean(at$x, points$w)
   points$x <- sweep(at$x, 2, points$mean)
   points["g"] <- list(at$g)

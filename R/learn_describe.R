@@ -115,7 +115,7 @@ changed_along <- function(reference, k, d) {
   z[, conditioning_of(reference)] <- 0
   at <- lapply(c(-1, 0, 1), function(z_k) {
     z[, k] <- z_k
-    x <- through_maps(reference_maps(reference, d), z)$x
+    x <- forward_maps(reference_maps(reference, d), z)$x
     list(mean = colMeans(x), sd = apply(x, 2, stats::sd))
   })
   bend <- abs(at[[1]]$mean + at[[3]]$mean - 2 * at[[2]]$mean) / 2

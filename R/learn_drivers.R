@@ -11,7 +11,7 @@ find_given <- function(at, density) {
   d <- ncol(at$x)
   bent_given <- function(given) second_differences(at, setdiff(seq_len(d), given), density)
   is_linear <- function(bent) !is.null(bent) && isTRUE(max(bent$share) < rules$nothing_left)
-  given <- alone <- which(bend_alone(at, density))
+  given <- alone <- which(nonlinear_alone(at, density))
   most <- min(rules$most_given, d - 1)
   bent <- if (length(given) <= most) bent_given(given)
   while (!is_linear(bent)) {
@@ -29,14 +29,14 @@ find_given <- function(at, density) {
 
 # Those other coordinates by which gradients are not linear beyond rounding, though nearly: an intercept with a prior of
 # Student's t, say. Along directions of which the data know little that is not near enough.
-bent_beside <- function(given, at, density) {
+nonlinear_beside <- function(given, at, density) {
   others <- setdiff(seq_len(ncol(at$x)), given)
   bent <- if (length(given) > 0) others[second_differences(at, others, density)$share > rounding_of_entry^2]
   if (length(c(given, bent)) <= min(rules$most_given, length(others))) bent
 }
 
 # Whether the gradient by each coordinate is not linear where this one moves, at one of two points.
-bend_alone <- function(at, density) {
+nonlinear_alone <- function(at, density) {
   d <- ncol(at$x)
   of_point <- function(row) {
     ask <- function(sign) {

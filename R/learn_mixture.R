@@ -140,7 +140,7 @@ refit_all_copies <- function(reference, z, w) with_all_copies(refit_basins(refer
 # The reference with its mixture fitted to a record's particles; with their mean log density on the unconstrained scale,
 # less Schwarz's penalty for the parameters beyond those of one normal distribution, and that under this distribution.
 refit_mixture <- function(record) {
-  weighty <- weighty_rows(record$log_weights)
+  weighty <- rows_with_weight(record$log_weights)
   w <- weighty$w
   z <- record$coordinates[weighty$rows, , drop = FALSE]
   d <- ncol(z)

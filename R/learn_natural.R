@@ -172,7 +172,7 @@ is_precision_wide <- function(block, points, phi) {
 
 # The log density of the children, or of these columns, under a block, without the constant.
 log_density_by <- function(block, x, columns = block$children) {
-  at <- before_maps(block$maps, x)
+  at <- inverse_maps(block$maps, x)
   at$log_jacobian - rowSums(at$x[, columns, drop = FALSE]^2) / 2
 }
 

@@ -23,7 +23,7 @@ probes_among <- function(points) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
   }
-  rows <- evenly_weighted(points$w, n_linear_probes)
+  rows <- systematic_rows(points$w, n_linear_probes)
   sd <- weighted_sd(points$x, points$w)
   at <- list(
     mean = points$mean,
@@ -224,7 +224,7 @@ least_part_left <- function(precisions, x) {
   left <- rep(Inf, nrow(x))
   for (precision in precisions) {
     left <- pmin(left, part_left(precision, x))
-    x <- through_maps(change_maps(list(precision)), x)$x
+    x <- forward_maps(change_maps(list(precision)), x)$x
   }
   left
 }

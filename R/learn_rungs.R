@@ -36,7 +36,7 @@ below <- function(rung, allowed) {
 # A normal distribution: from particles and gradients together, in the coordinates of the run, where the kernel has
 # these; else from particles alone.
 fit_normal <- function(record) {
-  weighty <- weighty_rows(record$log_weights)
+  weighty <- rows_with_weight(record$log_weights)
   if (1 / sum(weighty$w^2) < rules$least_ess) {
     return(NULL)
   }
@@ -70,6 +70,6 @@ fit_basins <- function(record, shape = fit_shape(record)) {
 # The largest variance of weighted particles, in coordinates in which the reference has
 # variance 1.
 widest <- function(record) {
-  weighty <- weighty_rows(record$log_weights)
+  weighty <- rows_with_weight(record$log_weights)
   max(weighted_sd(record$coordinates, weighty$w, weighty$rows))^2
 }

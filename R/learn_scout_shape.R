@@ -94,7 +94,7 @@ near_shape <- function(normal, density) {
     }
     z <- draw_standard(n, d)
     z[, parents] <- sqrt(rules$inflation_parents) * z[, parents]
-    x <- through_maps(shape$maps, z)$x
+    x <- forward_maps(shape$maps, z)$x
   }
   if (!is.null(best$maps)) {
     variance <- replace(pmin(1 + sqrt(best$off), rules$inflation), parents, rules$inflation_parents)
@@ -128,11 +128,11 @@ near_shape_at <- function(x, parents, pattern, density) {
 # list(elbo, elbo_error, off).
 elbo_of_maps <- function(maps, d, density) {
   z <- draw_standard(n_elbo_checks, d)
-  at <- through_maps(maps, z)
+  at <- forward_maps(maps, z)
   there <- density(at$x)
   log_ratio <- there$log_density + at$log_jacobian - rowSums(stats::dnorm(z, log = TRUE))
   list(
     elbo = mean(log_ratio), elbo_error = stats::sd(log_ratio) / sqrt(n_elbo_checks),
-    off = colMeans((before_maps(maps, at$x, there$gradient)$g + z)^2)
+    off = colMeans((inverse_maps(maps, at$x, there$gradient)$g + z)^2)
   )
 }

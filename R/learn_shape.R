@@ -29,7 +29,7 @@ fit_dependent <- function(record, density) {
   if (!knows_most(space) && !is.null(density)) {
     points$pattern <- pattern_among(points$x, density)
     of_left <- if (!is.null(space)) pattern_left(space, points$x, density)
-    if (fills(of_left, points$pattern)) space <- NULL
+    if (fills_pattern(of_left, points$pattern)) space <- NULL
     if (!is.null(space)) points$pattern <- of_left
   }
   shape <- if (!is.null(space) || ncol(points$x) <= rules$largest_dense) chain_in(space, points)
@@ -44,10 +44,10 @@ fit_dependent <- function(record, density) {
 # covariance. NULL where there are too few points or no gradients.
 weighted_points <- function(record) {
   d <- ncol(record$particles)
-  weighty <- thinned(weighty_rows(record$log_weights), n_shape_points(d))
+  weighty <- thin_rows(rows_with_weight(record$log_weights), n_shape_points(d))
   g <- target_gradients(record, weighty$rows)
   moments <- if (!is.null(g)) weighted_factor(record, weighty)
-  if (!is.null(moments) && have_fourth_powers(moments$centred, g)) {
+  if (!is.null(moments) && fourth_powers_finite(moments$centred, g)) {
     list(
       x = moments$centred, g = g, w = weighty$w, mean = moments$mean, L = moments$L, genealogies = n_genealogies(record)
     )
@@ -92,9 +92,9 @@ gain_of <- function(shape, space, points, reference) {
 # Equally weighted points of a record: list(x, g, train, test), with the rows of both halves, which have no genealogy in
 # common. g is NULL if a gradient is not finite.
 equal_points <- function(record) {
-  weighty <- weighty_rows(record$log_weights)
+  weighty <- rows_with_weight(record$log_weights)
   n <- n_shape_points(ncol(record$particles))
-  rows <- weighty$rows[evenly_weighted(weighty$w, min(n, length(weighty$w)))]
+  rows <- weighty$rows[systematic_rows(weighty$w, min(n, length(weighty$w)))]
   is_first <- in_first_half(record, rows)
   list(
     x = unconstrained_particles(record)[rows, , drop = FALSE], g = target_gradients(record, rows),
@@ -110,7 +110,7 @@ points_per_variable <- 16
 chain_in <- function(space, points) {
   d <- ncol(points$x)
   changes <- if (is.null(space)) list() else space$changes
-  at <- before_maps(change_maps(changes), points$x, points$g)
+  at <- inverse_maps(change_maps(changes), points$x, points$g)
   variables <- if (is.null(space)) seq_len(d) else given_of(space)
   inner <- replace(points, c("x", "g"), at[c("x", "g")])
   chain <- fit_chain(inner, variables)
@@ -174,7 +174,7 @@ log_density_of <- function(reference, x) {
     return(rep(-Inf, nrow(x)))
   }
   reference$inflation <- NULL
-  at <- before_maps(reference_maps(reference, d), x)
+  at <- inverse_maps(reference_maps(reference, d), x)
   square <- rowSums(at$x^2)
   at$log_jacobian + if (is_student_reference(reference)) log_student(square, d, reference$df) else -square / 2
 }
@@ -184,7 +184,7 @@ log_density_of <- function(reference, x) {
 fit_skewed <- function(record) {
   reference <- record$reference
   d <- ncol(record$particles)
-  weighty <- weighty_rows(record$log_weights)
+  weighty <- rows_with_weight(record$log_weights)
   w <- weighty$w
   g <- target_gradients(record, weighty$rows)
   is_of_kind <- inherits(reference, "smc_reference_gaussian") && length(changes_of(reference)) == 0
@@ -192,7 +192,7 @@ fit_skewed <- function(record) {
     return(NULL)
   }
   x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
-  if (!have_fourth_powers(x, g)) {
+  if (!fourth_powers_finite(x, g)) {
     return(NULL)
   }
   normal <- normal_of(reference, d)

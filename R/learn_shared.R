@@ -7,7 +7,7 @@ rounding_of_square <- 1e-24
 log_normal <- function(z, normal) -rowSums(z^2) / 2 - log_det(normal)
 
 # Every k-th of the rows with weight, so that at most max(n, least_rows) are left: list(rows, w).
-thinned <- function(weighty, n) {
+thin_rows <- function(weighty, n) {
   by <- ceiling(length(weighty$rows) / max(n, rules$least_rows))
   keep <- seq(1, length(weighty$rows), by = by)
   w <- weighty$w[keep]
@@ -55,7 +55,7 @@ moments_of <- function(x, w) {
 }
 
 # Whether fourth powers of all numbers are finite, which fits compute.
-have_fourth_powers <- function(x, g) all(is.finite(x^4), is.finite(g^4))
+fourth_powers_finite <- function(x, g) all(is.finite(x^4), is.finite(g^4))
 
 # The lower triangular factor of the covariance of weighted rows with mean 0, from which `mean` has been subtracted.
 # NULL where it cannot be estimated. Where there are many particles for the dimension, the covariance is full, with

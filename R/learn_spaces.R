@@ -55,7 +55,7 @@ next_level <- function(space, points, density) {
   }
   given <- find_given(at, probe)
   found <- space_given(given)
-  bent <- if (is.null(found)) bent_beside(given, at, probe)
+  bent <- if (is.null(found)) nonlinear_beside(given, at, probe)
   if (length(bent) > 0) space_given(c(given, bent)) else found
 }
 
@@ -103,7 +103,7 @@ knows_most <- function(space) {
 pattern_left <- function(space, x, density) {
   left <- given_of(space)
   maps <- change_maps(space$changes)
-  at <- before_maps(maps, x)$x[, left, drop = FALSE]
+  at <- inverse_maps(maps, x)$x[, left, drop = FALSE]
   among <- pattern_among(at, marginal_density(left, ncol(x), maps, density))
   if (!is.null(among)) {
     pattern <- matrix(FALSE, ncol(x), ncol(x))
@@ -114,7 +114,7 @@ pattern_left <- function(space, x, density) {
 
 # Whether most pairs of remaining coordinates that are independent in the pattern of all depend on each other in the
 # space.
-fills <- function(of_left, pattern) {
+fills_pattern <- function(of_left, pattern) {
   if (is.null(of_left) || is.null(pattern)) {
     return(FALSE)
   }
@@ -172,7 +172,7 @@ asked_along <- function(normal, points, changes, density) {
   d <- ncol(points$x)
   x <- sweep(points$x, 2, points$mean, "+")
   off <- rowSums((x + points$g)[, normal, drop = FALSE]^2)
-  rows <- union(evenly_weighted(points$w, n_linear_probes), utils::head(order(off, decreasing = TRUE), n_furthest_off))
+  rows <- union(systematic_rows(points$w, n_linear_probes), utils::head(order(off, decreasing = TRUE), n_furthest_off))
   x <- x[rows, , drop = FALSE]
   width <- replace(rep(NA, d), normal, wide_difference)
   g <- density(x, maps = change_maps(changes), width = width)$gradient

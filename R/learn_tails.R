@@ -70,7 +70,7 @@ margin_maps <- function(theta) {
 
 # What a margin of these parameters leaves of a score.
 left_by_margin <- function(theta, z, g) {
-  at <- before_maps(margin_maps(theta), as.matrix(z), as.matrix(g))
+  at <- inverse_maps(margin_maps(theta), as.matrix(z), as.matrix(g))
   at$x + at$g
 }
 
@@ -106,9 +106,9 @@ slope_by_skew <- function(z) (1 + 2 * z^2) / sqrt(1 + z^2) - (1 + z^2)^-1.5
 # Weighted points z that are nearly standard normal, by gradients g there: list(skew, log_density, nats), with the skew
 # of fit_skew(), or NULL, the log density with it, but for a constant, and a bound of the divergence from it.
 skew_by_gradients <- function(z, g, w) {
-  some <- evenly_weighted(w, n_for_skew)
+  some <- systematic_rows(w, n_for_skew)
   skew <- fit_skew(z[some, , drop = FALSE], g[some, , drop = FALSE])
-  at <- before_maps(tails_maps(skew), z, g)
+  at <- inverse_maps(tails_maps(skew), z, g)
   list(
     skew = skew, log_density = at$log_jacobian - rowSums(at$x^2) / 2,
     nats = sum(weighted_squares(at$x + at$g, w)) / 2

@@ -175,7 +175,7 @@ combined_candidate <- function(course) {
   best <- course$best
   lost <- Filter(function(record) record$reason == "first" && !is_dead(record), course$records)
   has_mixture <- any(vapply(lost, function(record) is_mixture(record$reference), NA))
-  here <- if (!has_mixture) weighted_factor(best, weighty_rows(best$log_weights))
+  here <- if (!has_mixture) weighted_factor(best, rows_with_weight(best$log_weights))
   if (is.null(here)) {
     return(NULL)
   }
@@ -191,7 +191,7 @@ combined_candidate <- function(course) {
 # The normal distribution of a record's draws that are far from the normal distribution `here`, with the logarithm of
 # their evidence as `elbo`; NULL where they are too few.
 normal_elsewhere <- function(record, here) {
-  weighty <- weighty_rows(record$log_weights)
+  weighty <- rows_with_weight(record$log_weights)
   x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
   w <- weighty$w * (rowSums(from_user(here, x)^2) > (sqrt(ncol(x)) + basin_radius)^2)
   normal <- moments_of(x, w / sum(w))

@@ -48,7 +48,7 @@ suits_truncated <- function(other, sampler) {
     return(FALSE)
   }
   z <- with_seed(seed_of_run(other$seed, truncated_key), draw_standard(n_inside_draws, other$target$dim))
-  u <- through_maps(reference_maps(here$reference, other$target$dim), z)$x
+  u <- forward_maps(reference_maps(here$reference, other$target$dim), z)$x
   is_outside <- abs(u[, other$target$truncated > 0, drop = FALSE]) >= 2 # the bounds in src/map_bounds.c
   mean(rowSums(is_outside) == 0) > rules$least_inside
 }

@@ -110,7 +110,7 @@ scale_restorer <- function(sampler) {
 scout_restorer <- function(sampler) {
   d <- sampler$target$dim
   is_reference <- function(reference) {
-    image <- through_maps(maps_of(check_reference(reference, sampler$target), d), matrix(0, 1, d))$x
+    image <- forward_maps(maps_of(check_reference(reference, sampler$target), d), matrix(0, 1, d))$x
     are_parts <- function(mixture) {
       k <- length(mixture$weights)
       like <- list(weights = numeric(k), means = matrix(0, d, k), factors = array(0, c(d, d, k)))

@@ -13,10 +13,10 @@ made_by_maps <- c("particles", "unconstrained")
 # Pooled draws with these elements, which are identical to those of the islands.
 with_images <- function(final, target) {
   if (!is.null(final$coordinates)) {
-    x <- through_maps(maps_of(final$reference, target$dim), final$coordinates)$x
+    x <- forward_maps(maps_of(final$reference, target$dim), final$coordinates)$x
     scale <- scale_maps(target)
     final["unconstrained"] <- list(if (!is.null(scale)) x)
-    final$particles <- name_columns(through_maps(scale, x)$x, target$names)
+    final$particles <- name_columns(forward_maps(scale, x)$x, target$names)
   }
   final
 }
@@ -32,7 +32,7 @@ target_gradients <- function(record, rows) {
   }
   if (!is.null(record$gradients)) {
     z <- record$coordinates[rows, , drop = FALSE]
-    g <- through_maps(maps_of(record$reference, ncol(z)), z, record$gradients[rows, , drop = FALSE])$g
+    g <- forward_maps(maps_of(record$reference, ncol(z)), z, record$gradients[rows, , drop = FALSE])$g
     if (all(is.finite(g))) g
   }
 }

@@ -219,7 +219,7 @@ with_draws_of_last <- function(state) {
   }
   held <- hold_islands(fit$state$records, pooled_draws(fit))
   final <- with_images(pool(held, fit$reference, fit$state$start), fit$target)
-  rows <- evenly_weighted(exp(normalise_log(final$log_weights)), min(max_draws_of_fit, length(fit$log_weights)))
+  rows <- systematic_rows(exp(normalise_log(final$log_weights)), min(max_draws_of_fit, length(fit$log_weights)))
   own <- list(
     number = length(state$fits), x = unconstrained_particles(final)[rows, , drop = FALSE], origins = final$origins[rows]
   )

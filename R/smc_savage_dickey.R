@@ -125,7 +125,7 @@ weighted_unconstrained_draws <- function(fit) {
     check_has_state(fit, "its draws on the unconstrained scale are not there")
     x <- state_draws(fit)
   }
-  weighty <- weighty_rows(fit$log_weights)
+  weighty <- rows_with_weight(fit$log_weights)
   c(list(u = change_scale(fit$target, x[weighty$rows, , drop = FALSE], to_user = FALSE)), weighty)
 }
 

@@ -45,7 +45,7 @@ constrain <- function(target, u, ...) {
 
 # The rows of `points`.
 change_scale <- function(target, points, to_user) {
-  pass <- if (to_user) through_maps else before_maps
+  pass <- if (to_user) forward_maps else inverse_maps
   pass(scale_maps(target), points)$x
 }
 

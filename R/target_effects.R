@@ -249,8 +249,8 @@ running_integral <- function(n, m) {
   t(sweep(integrals, 2, antiderivative(pi)) %*% solve(polynomials(theta_of(n), degree))) / 2
 }
 
-# For each number of nodes n, with 2 n - 1 finer nodes, the matrix that leads from values at the nodes to integrals up to
-# each of the finer ones, and the weights with which the values at these are the integral.
+# For each number of nodes n, with 2 n - 1 finer nodes, the matrix that leads from values at the nodes to integrals up
+# to each of the finer ones, and the weights with which the values at these are the integral.
 ray_rules <- lapply(stats::setNames(nm = ray_nodes), function(n) {
   n_fine <- 2 * n - 1
   list(
@@ -304,11 +304,11 @@ times_ratio <- function(laplace, surrogate, x, gradient) {
 # The rows of x in the coordinates of the surrogate, `z`, with the log Jacobian of the user's by the unconstrained
 # scale; and `to_user`, a function that leads gradients back, of functions or of densities.
 standardised <- function(surrogate, x) {
-  u <- before_maps(surrogate$maps, x)$x
-  on_user_scale <- function(g) through_maps(surrogate$maps, u, g)$g
+  u <- inverse_maps(surrogate$maps, x)$x
+  on_user_scale <- function(g) forward_maps(surrogate$maps, u, g)$g
   list(
     z = sweep(u, 2, surrogate$centre) %*% t(surrogate$scale),
-    log_jacobian = through_maps(surrogate$maps, u)$log_jacobian,
+    log_jacobian = forward_maps(surrogate$maps, u)$log_jacobian,
     to_user = function(g, of_density = FALSE) {
       on_user_scale(g %*% surrogate$scale) - if (of_density) 0 else on_user_scale(0 * u)
     }

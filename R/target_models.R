@@ -241,8 +241,8 @@ as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
   target_of_likelihood(model, "sdmTMB", with_prior, log_prior, ...)
 }
 
-# The model of a fit of sdmTMB with the log Jacobians of its priors, as with `bayesian = TRUE`. That of RTMB has its data
-# in its function, which is made anew.
+# The model of a fit of sdmTMB with the log Jacobians of its priors, as with `bayesian = TRUE`. That of RTMB has its
+# data in its function, which is made anew.
 with_jacobians_of_priors <- function(x) {
   if (identical(x$backend, "rtmb")) {
     data <- replace(x$tmb_data, "stan_flag", 1L)

@@ -29,13 +29,13 @@ invert_distribution <- function(w, p) {
 }
 
 # list(rows, w): the particles above `least_weight`, and their normalised weights.
-weighty_rows <- function(log_weights) .Call(r_weighty_rows, log_weights, least_weight)
+rows_with_weight <- function(log_weights) .Call(r_weighty_rows, log_weights, least_weight)
 
 # The sum of the squared total weights of groups, which are whole numbers in a small range.
 concentration <- function(w, groups) .Call(r_concentration, w, groups)
 
 # n rows in proportion to the weights w, which sum to one, on a centred grid.
-evenly_weighted <- function(w, n) {
+systematic_rows <- function(w, n) {
   pmin(findInterval((seq_len(n) - 0.5) / n, cumsum(w)) + 1, length(w))
 }
 

@@ -5,7 +5,7 @@ fitted_to <- function(x, log_density) shape_of_draws(x, log_density, is_asked = 
 # Log weights of draws of a fitted reference, without its inflation, under the density.
 log_weights_of <- function(reference, log_density, dim, n = 2000) {
   z <- matrix(rnorm(n * dim), n)
-  at <- internal("through_maps")(internal("reference_maps")(replace(reference, "inflation", list(NULL)), dim), z)
+  at <- internal("forward_maps")(internal("reference_maps")(replace(reference, "inflation", list(NULL)), dim), z)
   drop(log_density(at$x)) + at$log_jacobian + rowSums(z^2) / 2 + dim / 2 * log(2 * pi)
 }
 
@@ -85,7 +85,7 @@ test_that("what is normal given parents has an exact chain, also far from all dr
     expect_mean(w, 1, resolution = 0.05)
     # the scores in the coordinates of the reference are minus these, but for those of the parent
     reference$inflation <- NULL
-    at <- internal("before_maps")(internal("reference_maps")(reference, d), x, attr(target$log(x), "gradient"))
+    at <- internal("inverse_maps")(internal("reference_maps")(reference, d), x, attr(target$log(x), "gradient"))
     expect_equal(at$g[, -target$parent], -at$x[, -target$parent], tolerance = 1e-4)
   }
 })
@@ -114,7 +114,7 @@ test_that("an inflated reference is wider than what was fitted", {
     expect_true(all(reference$inflation >= 1))
     # no weight is larger than the ratio of the scales
     z <- matrix(rnorm(5000 * ncol(x)), 5000)
-    new <- internal("through_maps")(internal("reference_maps")(reference, ncol(x)), z)
+    new <- internal("forward_maps")(internal("reference_maps")(reference, ncol(x)), z)
     log_w <- internal("log_density_of")(reference, new$x) + new$log_jacobian + rowSums(z^2) / 2
     expect_lt(max(exp(log_w)), prod(reference$inflation) * (1 + 1e-6))
     # equal but for rounding where the fit is exact

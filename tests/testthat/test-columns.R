@@ -65,9 +65,9 @@ test_that("weights are those of the plain formulas", {
   w <- exp(x - max(x))
   rows <- which(w > 1e-12)
   expect_lt(length(rows), 490)
-  expect_identical(weighty_rows(x), list(rows = rows, w = w[rows] / sum(w[rows])))
+  expect_identical(rows_with_weight(x), list(rows = rows, w = w[rows] / sum(w[rows])))
   for (none in list(numeric(), c(0, NaN, 1), rep(-Inf, 3))) {
-    expect_identical(weighty_rows(none), list(rows = integer(), w = numeric()))
+    expect_identical(rows_with_weight(none), list(rows = integer(), w = numeric()))
   }
 })
 

@@ -340,7 +340,7 @@ test_that("each kind of bounds has the Jacobian and the gradients of its map, bo
   set.seed(2)
   d <- length(map$lower)
   u <- matrix(runif(10 * d, -1.8, 1.8), 10)
-  to_x <- function(u) internal("through_maps")(list(map), u)
+  to_x <- function(u) internal("forward_maps")(list(map), u)
   at <- to_x(u)
   step <- 1e-5
   slopes <- jacobian_slopes <- 0 * u
@@ -355,9 +355,9 @@ test_that("each kind of bounds has the Jacobian and the gradients of its map, bo
   # the density of u is that of x times the Jacobian
   of_u <- matrix(rnorm(10 * d), 10)
   of_x <- (of_u - jacobian_slopes) / slopes
-  forward <- internal("through_maps")(list(map), u, of_u)
+  forward <- internal("forward_maps")(list(map), u, of_u)
   expect_equal(forward$g, of_x, tolerance = 1e-7)
-  back <- internal("before_maps")(list(map), at$x, of_x)
+  back <- internal("inverse_maps")(list(map), at$x, of_x)
   expect_equal(back$x, u, tolerance = 1e-10)
   expect_equal(back$g, of_u, tolerance = 1e-7)
   expect_equal(back$log_jacobian, -at$log_jacobian, tolerance = 1e-10)

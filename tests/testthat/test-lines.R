@@ -202,7 +202,7 @@ test_that("along a parent lines bend as its children follow", {
       name = "moments", order = as.double(effects), features = cbind(feature(1), feature(2)),
       location = cbind(rep(1, n_effects), 0), log_scale = cbind(rep(0, n_effects), 1)
     ))
-    at <- internal("before_maps")(maps_of(final$reference, 8), x, gradient(x))
+    at <- internal("inverse_maps")(maps_of(final$reference, 8), x, gradient(x))
     final[c("coordinates", "gradients")] <- at[c("x", "g")]
     final["log_target"] <- list(log_density(x) - at$log_jacobian)
     found <- look(sampler, final)
@@ -237,10 +237,10 @@ test_that("the points that are found join the draws, whatever leads to their coo
     location = cbind(c(0.3, -0.2), c(0.1, 0)), log_scale = cbind(c(-0.05, 0), 0)
   ))
   maps <- internal("reference_maps")(record$reference, 3)
-  record$particles <- internal("through_maps")(maps, z)$x
+  record$particles <- internal("forward_maps")(maps, z)$x
   shaped <- with_points(record, found)
   expect_equal(shaped$particles, rbind(record$particles, x))
-  expect_equal(internal("through_maps")(maps, shaped$coordinates)$x, shaped$particles)
+  expect_equal(internal("forward_maps")(maps, shaped$coordinates)$x, shaped$particles)
   expect_equal(gradients_of(shaped)[201:210, ], found$points$g)
 })
 

@@ -80,14 +80,14 @@ test_that("points and gradients go through the maps, and come back", {
     )
     found <- internal("target_gradients")(record, seq_len(n))
     maps <- internal("reference_maps")(reference, d)
-    out <- internal("through_maps")(maps, z, record$gradients)
+    out <- internal("forward_maps")(maps, z, record$gradients)
     direct <- internal("evaluate_target")(target, out$x, unconstrained = TRUE)
     expect_lt(max(abs(found - direct$gradient) / (1 + abs(direct$gradient))), 1e-9)
     expect_equal(out$log_jacobian, at_z(reference, z)$log_density - direct$log_density)
     # and back
-    back <- internal("before_maps")(maps, out$x, out$g)
+    back <- internal("inverse_maps")(maps, out$x, out$g)
     expect_equal(back, list(x = z, g = record$gradients, log_jacobian = -out$log_jacobian))
-    expect_identical(internal("through_maps")(maps, z)$x, out$x)
+    expect_identical(internal("forward_maps")(maps, z)$x, out$x)
     # for some of the particles
     expect_equal(internal("target_gradients")(record, 7:3), found[7:3, ])
   }
