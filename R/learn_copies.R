@@ -1,26 +1,26 @@
-# Copies: a density that is the same when labels are permuted, or signs changed, has each of its modes several times.
-# One of them tells of all others.
+# Copies: a density that is invariant to permutations of labels or changes of signs has several copies of each mode, and
+# one of them determines all others.
 #
 # A symmetry permutes the elements of the variables as they are declared, or changes signs. On the unconstrained scale
 # it is an orthogonal map y = F'P F x: the columns of the `frame` F have length 1, and it is the identity but for
 # simplexes, whose elements are one more than the variables that move (see element_frame()). P is written as a row of
 # `moves`: the number of the element that comes to each place, negative where its sign changes.
 
-# Copies of a mode, at most: those of seven labels.
+# Largest number of copies of a mode, that for seven labels.
 most_copies <- 5040
-# Points at which a density must be the same, and the relative error of rounding up to which it is.
+# Points at which a density is compared after a symmetry, and the relative rounding error up to which it is the same.
 n_symmetry_points <- 5
 rounding_of_density <- 1e-9
-# Of second derivatives by differences, relative to the largest: what is the same by a symmetry differs by no more.
+# Second derivatives by differences that a symmetry makes equal differ by at most this share of the largest.
 rounding_of_curvature <- 1e-5
-# Width of these differences, of which curvature_around() takes a tenth.
+# Width of these differences; curvature_around() uses a tenth of it.
 width_of_curvature <- 1e-3
-# Points that are tried for one at which all elements may be the same, and rounds in which elements are told apart.
+# Points tried in search of one at which all elements are equal, and rounds in which elements are distinguished.
 most_equal_points <- 20
 most_rounds_of_colours <- 5
 
-# The symmetries of a density that move some of the normals of its basins, as list(frame, moves), the first of which
-# moves nothing; NULL for none.
+# The symmetries of a density that move some of the normal distributions of its basins: list(frame, moves), of which the
+# first move is the identity; NULL for none.
 copies_of <- function(target, evaluate, normals) {
   if (length(normals) < 2 || target$dim > rules$largest_dense) {
     return(NULL)
@@ -44,7 +44,7 @@ copies_of <- function(target, evaluate, normals) {
   if (NROW(moves) > 1 && any(lengths(lapply(normals, distinct_moves, copies)) > 1)) copies
 }
 
-# x, a row a point, after a symmetry.
+# The points x, a row for each, after a symmetry.
 moved_by <- function(x, frame, move) {
   y <- x %*% t(frame)
   sweep(y[, abs(move), drop = FALSE], 2, sign(move), "*") %*% frame
@@ -54,7 +54,7 @@ is_fixed <- function(normal, frame, move) {
   distance_from(normal, list(mean = drop(moved_by(t(normal$mean), frame, move)))) < rules$basin_distance
 }
 
-# A point after each symmetry, a row each.
+# A point after each symmetry, a row for each.
 copies_of_point <- function(x, copies) {
   y <- drop(copies$frame %*% x)
   moved <- matrix(y[abs(copies$moves)], nrow(copies$moves)) * sign(copies$moves)
@@ -80,7 +80,7 @@ distinct_moves <- function(normal, copies) {
   which(left)
 }
 
-# The best of normals that are copies of each other, for all of them.
+# Of normal distributions that are copies of each other, the best one.
 without_copies <- function(normals, copies) {
   if (is.null(copies)) {
     return(normals)
@@ -94,7 +94,7 @@ without_copies <- function(normals, copies) {
   kept
 }
 
-# A normal where these moves lead it, numbers of rows.
+# A normal distribution after each of these moves, numbers of rows.
 copies_of_normal <- function(normal, moves, copies) {
   if (is.null(copies)) {
     return(list(normal))
@@ -107,14 +107,14 @@ copies_of_normal <- function(normal, moves, copies) {
 
 # groups ----------------------------------------------------------------------
 
-# A move after each of the rows of `moves`.
+# The composition of each row of `moves` with a move.
 after_all <- function(second, moves) {
   sweep(moves[, abs(second), drop = FALSE], 2, sign(second), "*")
 }
 
 inverse_of <- function(move) replace(move, abs(move), sign(move) * seq_along(move))
 
-# All that moves make one after the other, a row each; NULL where they are too many.
+# The group that moves generate, a row for each element; NULL where there are too many.
 group_of <- function(generators, n) {
   moves <- matrix(seq_len(n), 1)
   last <- moves # those that the last step has added
@@ -131,9 +131,9 @@ group_of <- function(generators, n) {
 }
 
 # what is symmetric -----------------------------------------------------------
-# Elements that a symmetry takes to each other have the same gradient where they are all equal, and pairs of them the
-# same second derivatives. So colours are given to elements, and permutations read off the second derivatives; whether
-# the density is the same after them is then asked at some points, by is_same().
+# Elements that a symmetry exchanges have the same gradient where they are all equal, and pairs of them the same second
+# derivatives. Elements therefore get colours, and candidate permutations are read off the second derivatives; is_same()
+# then compares the density at some points.
 
 permutations_of <- function(density, centre, is_same) {
   coloured <- exchange_colours(density, centre)
@@ -157,8 +157,8 @@ permutations_of <- function(density, centre, is_same) {
   generators
 }
 
-# list(colour, at): a number an element, the same for those that may be exchanged, and a point at which elements of the
-# same colour have the same value; NULL where the density is not known at such points.
+# list(colour, at): a number for each element, the same for those that may be exchanged, and a point at which elements
+# of the same colour have the same value; NULL where the density is not finite at such points.
 exchange_colours <- function(density, centre) {
   colour <- rep(1, length(centre))
   for (round in seq_len(most_rounds_of_colours)) {
@@ -190,7 +190,7 @@ equal_point <- function(density, colour, centre) {
   }
 }
 
-# A number for each of the values that are the same but for rounding.
+# Numbers of classes of values that are equal up to rounding.
 numbers_apart <- function(x) {
   order <- order(x)
   apart <- diff(x[order]) > rounding_of_curvature * max(abs(x))
@@ -215,7 +215,7 @@ exchange <- function(i, j, colour, curvature) {
   if (!anyNA(move) && !anyDuplicated(move)) move
 }
 
-# Whether a density is the same after a move, at some points around the middle.
+# Whether a density is the same after a move at some points around `middle`.
 keeps_density <- function(evaluate, frame, middle) {
   x <- sweep(matrix(stats::rnorm(n_symmetry_points * length(middle)), n_symmetry_points), 2, middle, "+")
   value <- evaluate(x)$log_density
@@ -226,8 +226,8 @@ keeps_density <- function(evaluate, frame, middle) {
   }
 }
 
-# Changes of signs. Where elements whose signs change together are 0, so are their gradients, and their second
-# derivatives with those whose signs do not change with theirs.
+# Changes of signs. At a point where elements whose signs change together are 0, their gradients are 0, and so are
+# second derivatives by one of them and one of the others.
 flips_of <- function(density, frame, centre, is_same) {
   is_whole <- rowSums(frame != 0) == 1 & rowSums(abs(frame)) == 1 # no element of a simplex
   at <- centre + stats::rnorm(length(centre))
@@ -253,7 +253,7 @@ flips_of <- function(density, frame, centre, is_same) {
   Filter(is_same, moves)
 }
 
-# The components of a graph, of which `edges` says which pairs are joined: a vector of numbers each.
+# The connected components of a graph with these `edges`, a logical matrix: a list of vectors of numbers.
 components_of <- function(edges) {
   part <- seq_len(nrow(edges))
   repeat {

@@ -1,11 +1,10 @@
-# The shape of a posterior in words, as the reference that was fitted to it has it: which
-# variables depend on which, and which have tails.
+# The shape of a posterior in words, by the reference fitted to it: which variables depend on which, and which have
+# tails.
 
-# Points from which it is told how scales change along a variable, with errors of 2 %; as many as
-# a scatter plot can show.
+# Points by which changes of scale along a variable are estimated, with errors of 2 %.
 n_described <- 1000L
 
-# A sentence each, NULL where the reference is normal or not fitted.
+# The description, a sentence for each block; NULL where the reference is normal or not fitted.
 describe_maps <- function(reference, target) {
   names <- coordinate_names(target)
   c(
@@ -56,13 +55,12 @@ describe_basins <- function(reference, target) {
   )
 }
 
-# The maps of a reference of each kind, from the user's coordinates on.
+# The maps of a reference of each kind, in the order from the unconstrained scale.
 precisions_in <- function(reference) Filter(is_precision, c(changes_of(reference), rev(reference$maps)))
 moments_in <- function(reference) Filter(is_moments, rev(reference$maps))
 is_tails <- function(map) identical(map$name, "tails")
 
-# On the unconstrained scale a positive variable is its logarithm, and one between bounds the logit
-# of its place between them.
+# Names of unconstrained coordinates: log(x) for a positive variable, logit(x) for one between two bounds.
 coordinate_names <- function(target) {
   of_bounds <- function(is_so) rep_len(is_so, target$dim)
   is_positive <- of_bounds(target$lower == 0 & target$upper == Inf)
@@ -71,7 +69,7 @@ coordinate_names <- function(target) {
   ifelse(is_between, sprintf("logit(%s)", target$names), names)
 }
 
-# Of these variables, if there are any, what is said of one and of several.
+# A sentence on these variables, with the verb for one or for several; NULL for none.
 describe_variables <- function(names, one, several, rest) {
   if (length(names) > 0) paste0(format_names(names), " ", if (length(names) > 1) several else one, rest)
 }
@@ -82,7 +80,7 @@ conditioning_of <- function(reference) {
   sort(unique(as.integer(unlist(c(lapply(precisions_in(reference), `[[`, "given"), of_moments)))))
 }
 
-# Location and scale of those that depend on others otherwise than linearly.
+# The sentence on variables whose location and scale depend on others.
 describe_moments <- function(map, names) {
   parents <- paste(names[parents_of(map$features)], collapse = " and ")
   sprintf("location and scale of %s depend on %s", several(names[sort(map$order)]), parents)
@@ -107,9 +105,8 @@ describe_tails <- function(tails) {
   )
 }
 
-# How much the scale of each variable changes from one standard deviation below the middle of
-# coordinate k to one above, as a logarithm, and how much its location bends, in units of its
-# scale. Points come with their mirror images, so that nothing bends by chance.
+# For each variable the change of its log scale from one standard deviation below the middle of coordinate k to one
+# above, and the curvature of its location, in units of its scale. Antithetic points keep the latter from being chance.
 changed_along <- function(reference, k, d) {
   z <- opposite_draws(n_described, d)
   z[, conditioning_of(reference)] <- 0
@@ -122,8 +119,8 @@ changed_along <- function(reference, k, d) {
   list(scale = abs(log(at[[3]]$sd / at[[1]]$sd)), location = bend / at[[2]]$sd)
 }
 
-# The coordinate on which most depends, the variable that depends most on it, and the
-# coordinate of the reference that has most of this variable: a vector of three.
+# The coordinate on which others depend most, the variable that depends most on it, and this variable's coordinate: a
+# vector of three.
 clearest_pair <- function(reference, d) {
   fixed <- conditioning_of(reference)
   pairs <- lapply(fixed, function(k) {

@@ -1,6 +1,6 @@
-# Moments form of a conditional block: location and log scale of each child are linear in features of its parents,
-# v = m(t) + exp(s(t)) z in the coordinates v = W^-1 u. Where that is so and z is standard normal, the score of z is
-# -z: the residual exp(s) g + (v - m) exp(-s) is made small by the method of Gauss and Newton. See src/map_moments.c.
+# Moments form of a conditional block: location and log scale of each child are linear in features of its parents, v =
+# m(t) + exp(s(t)) z in the coordinates v = W^-1 u. If z is standard normal, its score is -z, so that coefficients are
+# found by least squares of the residual exp(s) g + (v - m) exp(-s), where g is the score of v. See src/map_moments.c.
 
 # b: coefficients of the location, on the columns of of_b; s: of the log scale, on those of of_s.
 residual_of <- function(v, g, of_b, of_s, b, s) {
@@ -11,7 +11,8 @@ residual_of <- function(v, g, of_b, of_s, b, s) {
 
 residual_slopes <- function(at, g, of_b, of_s) cbind(-of_b / at$scale, of_s * (at$scale * g - at$z))
 
-# From these coefficients b of the location and s of the log scale on, which are those of columns on_b and on_s of phi.
+# The fit of one child that starts from the coefficients b of its location and s of its log scale, which belong to the
+# columns on_b and on_s of phi.
 gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
   of_b <- phi[, on_b, drop = FALSE]
   of_s <- phi[, on_s, drop = FALSE]
@@ -23,14 +24,14 @@ gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
   c(list(b = found$free[is_b], s = found$free[!is_b], on_b = on_b, on_s = on_s), found[c("left", "at")])
 }
 
-# A normal distribution whose location is linear in the parents: the start of all.
+# The fit with a location linear in the parents and a constant scale, which is the first one.
 linear_child <- function(v, g, phi, n_linear) {
   linear <- seq_len(n_linear)
   gauss_newton(v, g, phi, linear, 1L, drop(least_squares(phi[, linear, drop = FALSE], v)), 0)
 }
 
-# Another, where log scales are linear in the parents, too, from the scale sqrt |(v - m) / g|, which is right where the
-# density is normal. NULL where it has no digits.
+# Another first fit, with a log scale linear in the parents, too. It starts from the scale sqrt |(v - m) / g|, which is
+# right for normal densities. NULL where that is not finite.
 scaled_child <- function(v, g, phi, n_linear) {
   linear <- seq_len(n_linear)
   design <- phi[, linear, drop = FALSE]

@@ -1,28 +1,29 @@
-# The terms of a precision: which functions of which variables its entries are made of.
+# The terms of an exact precision matrix: the functions of the given coordinates whose sum each entry is.
+# learn_precision.R calls find_terms().
 
-# Draws at which it is sought which coordinates are normal given which.
+# Draws at which gradients are tested for linearity.
 n_linear_probes <- 32
-# Points along an axis, where entries are sums of up to six functions, ...
+# Points along an axis, on which entries are sums of up to six functions, ...
 n_along_axis <- 24
-# ... and axes: on a single one sums of two functions might always be the same sum.
+# ... and parallel axes: on a single axis a sum of two functions cannot be told from one function.
 n_axes <- 3
-# Singular value of entries along an axis that is rounding, over the largest.
+# A singular value of entries along an axis below this share of the largest is rounding.
 rounding_of_entry <- 1e-9
-# Part of a function that may be outside of the span of entries: others have a hundred times as
-# much.
+# A function belongs to the span of entries if at most this share of it is outside: other functions have a hundred times
+# as much.
 rounding_of_factor <- 1e-6
-# Part of a function that others do not make up, to be one of its own.
+# A function is independent of others if they leave more than this share of it.
 collinear_factor <- 1e-4
-# Points at which the last terms are fitted, at least.
+# Least number of points at which the last terms are fitted.
 n_probes <- 128
-# Part of a term that those before it do not make up, ...
+# A term is independent of those before it if they leave more than this share of it, ...
 collinear_term <- 1e-10
-# ... and contribution of a term that is rounding.
+# ... and is dropped as rounding if it contributes less than this share.
 rounding_of_term <- 1e-8
 
-# Points that differ by about 1 in the first of what is given, as far as logarithms must for their exponentials to be
-# told apart, however narrow the posterior is; and by a thousandth of what is larger than any logarithm. In the rest of
-# it they are the same.
+# Points at which the first given coordinates differ by about 1, as logarithms must for their exponentials to be told
+# apart however narrow the posterior is, and by a thousandth of their size where they are too large for logarithms. The
+# other given coordinates are constant.
 spread_out <- function(at, n, n_first = length(at$given)) {
   at$x <- at$x[rep_len(seq_len(nrow(at$x)), n), , drop = FALSE]
   at$x[, at$given] <- at$x[, at$given] + stats::rnorm(n * length(at$given)) * rep(at$move[at$given], each = n)
@@ -31,8 +32,7 @@ spread_out <- function(at, n, n_first = length(at$given)) {
   at
 }
 
-# The same points along the axis of coordinate k, one after the other, from some where the others
-# differ.
+# Points along axes parallel to that of coordinate k, axis by axis.
 along_axis <- function(at, k) {
   along <- mean(at$x[, k]) + at$move[k] * seq(-2, 2, length.out = n_along_axis)
   at$x <- spread_out(at, n_axes)$x[rep(seq_len(n_axes), each = length(along)), , drop = FALSE]
@@ -43,11 +43,11 @@ along_axis <- function(at, k) {
 # The rows and columns of the entries on and below the diagonal of a matrix with this pattern.
 lower_entries <- function(pattern) which(pattern & lower.tri(pattern, diag = TRUE), arr.ind = TRUE)
 
-# What entries are made of: the terms, the coefficients of each entry, and what these were fitted to in
-# the end, list(terms, coefficients, observed). observe: a function of probes, that returns entries there,
-# as conditional_normals() does. Terms are found by one coordinate after the other: those that an entry is
-# made of where all later coordinates stay as they are, times the factors of the next. So of all products
-# few are ever tried. NULL where they are not found, or an entry has too many.
+# The terms of all entries with their coefficients, and the data of the last fit: list(terms, coefficients, observed).
+# observe: a function of probes that returns the entries there, such as conditional_normals(). Coordinates are added one
+# after the other: the candidates are the products of the terms found with later coordinates constant and of the factors
+# of the next coordinate, so that few of all products are tried. NULL where no terms are found, or an entry has too
+# many.
 find_terms <- function(at, observe) {
   factors <- list()
   for (k in at$given) {
@@ -81,9 +81,9 @@ find_terms <- function(at, observe) {
   list(terms = terms[parts_of_term], coefficients = coefficients, observed = observed)
 }
 
-# Entries along the axis of coordinate k, at the same t on all axes: list(t, y), where y has a row a t,
-# and a column for each entry on the first axis, then for each on the second, over its size. NULL where
-# they are not known everywhere.
+# Entries along parallel axes of coordinate k: list(t, y), where y has a row for each t, and a column for each entry on
+# the first axis, then for each on the second and so on, each divided by its size. NULL where an entry is not known
+# everywhere.
 entries_along <- function(at, k, observe) {
   n <- n_along_axis
   observed <- observe(along_axis(at, k))
@@ -94,10 +94,10 @@ entries_along <- function(at, k, observe) {
   }
 }
 
-# Of simple functions of a coordinate t those that make up y, of entries_along(), and which entries
-# each is a part of: list(functions, used), with a row a function, and a row of `used` an
-# entry. Mostly each of them is in the span of the entries; where some appear in one sum alone, as
-# few as make up the rest of the span. NULL where the span has others.
+# The simple functions of a coordinate t of which the entries y, of entries_along(), are sums: list(functions, used),
+# with a row of `functions` for each and a row of `used` for each entry. Mostly each function is in the span of the
+# entries; where some appear only in one sum, as few as span the rest. NULL where simple functions do not span the
+# entries.
 factors_of <- function(t, y) {
   entries <- svd(y, nv = 0)
   span <- entries$u[, entries$d > rounding_of_entry * entries$d[1], drop = FALSE]
@@ -120,7 +120,7 @@ factors_of <- function(t, y) {
   )
 }
 
-# Columns that are in a span, of which none makes up another: list(chosen, basis), an orthonormal one.
+# Linearly independent columns in a span: list(chosen, basis), their numbers and an orthonormal basis.
 functions_in <- function(span, values) {
   basis <- matrix(0, nrow(values), 0)
   chosen <- integer(0)
@@ -135,9 +135,8 @@ functions_in <- function(span, values) {
   list(chosen = chosen, basis = basis)
 }
 
-# The first two or three columns that make up a span together with those inside it, of functions_in();
-# none where there are none. So few have no room for a span of more dimensions. In one of as many all
-# of them are themselves: as far off at most as all that is off the other way.
+# The first two or three columns that span the rest of a span, together with those of functions_in(); none where there
+# are no such columns. Where they are as many as the dimensions that are left, each of them must itself be in the span.
 functions_beside <- function(inside, span, values) {
   others <- setdiff(which(colSums(values^2) > 0), inside$chosen)
   off <- colSums(outside(values[, others, drop = FALSE], span)^2)
@@ -153,7 +152,7 @@ functions_beside <- function(inside, span, values) {
   }
 }
 
-# So many columns that make up a span, the first ones in the order of combn(); none where there are none.
+# The first `size` columns, in the order of combn(), whose span contains this one; none where there are none.
 first_spanning <- function(size, span, columns) {
   columns <- normalised(columns)
   if (size == 1) {
@@ -169,12 +168,12 @@ first_spanning <- function(size, span, columns) {
   }
 }
 
-# Whether columns are in the span of an orthonormal basis, but for rounding.
+# Whether columns are in the span of an orthonormal basis up to rounding.
 is_inside <- function(columns, basis) {
   all(colSums(outside(columns, basis)^2) < rounding_of_factor^2)
 }
 
-# What the span of an orthonormal basis leaves of columns.
+# The part of columns that is orthogonal to the span of an orthonormal basis.
 outside <- function(columns, basis) columns - basis %*% crossprod(basis, columns)
 
 # Of a coordinate; each a column. Precisions, scales, and hyperbolic functions of correlations have
