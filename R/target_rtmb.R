@@ -199,7 +199,7 @@ run_tape <- function(block, tape, x, failed) {
     copies <- block$copies
     copies$size <- sum(copies$size, n * block$n_operations)
     if (copies$size > 2e6) {
-      gc()
+      gc(full = FALSE)
       copies$size <- 0
     }
   }
