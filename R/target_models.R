@@ -20,14 +20,14 @@ as_target.list <- function(
   check_loaded(x$env$DLL)
   prior <- NULL
   if (!is.null(log_prior)) {
-    prior <- prior_of_vector(check_function(log_prior, "log_prior"), names(x$par))
+    prior <- prior_of_vector(log_prior, names(x$par))
     prior(x$par) # what fails is told of at once
   }
   variables <- tmb_variables(x)
   bounds <- variable_bounds(lower, upper, variables)
   model <- own_copy(x)
   start <- if (all(x$par > bounds$lower & x$par < bounds$upper)) as.numeric(x$par)
-  target <- if (x$env$DLL == "RTMB") {
+  target <- if (x$env$DLL == "RTMB" && !isTRUE(x$env$point_by_point)) {
     record <- function() tape_model(model, prior)
     tape_target(variables$names, bounds, "model object of RTMB", start, record = record)
   } else {
@@ -94,6 +94,8 @@ own_copy <- function(model) {
 
 # The mode of the random effects by Newton steps, each of which lowers the objective: those of TMB::newton(), with
 # little around them. Where one does not lower it, or TMB has these steps no more, that has its way from the start.
+# Where it ends far above the mode by what another step would gain, as where the curvature is all rounding, there is
+# none.
 plain_newton <- function(par, fn, gr, he, env, ...) {
   tmb <- asNamespace("TMB")
   factor <- env$L.created.by.newton
@@ -111,8 +113,15 @@ plain_newton <- function(par, fn, gr, he, env, ...) {
     mode <- mode - as.vector(tmb$solveCholesky(factor, slope))
     before <- value
   }
-  TMB::newton(par, fn, gr, he, env = env, ...)
+  found <- TMB::newton(par, fn, gr, he, env = env, ...)
+  slope <- gr(found$par)
+  gain <- sum(slope * as.vector(Matrix::solve(env$L.created.by.newton, slope))) / 2
+  if (!isTRUE(gain < max_above_mode)) found$value <- NaN
+  found
 }
+
+# In nats.
+max_above_mode <- 0.01
 
 # The log density of a model of RTMB as a tape.
 tape_model <- function(model, prior) {
@@ -124,6 +133,7 @@ tape_model <- function(model, prior) {
 
 # A prior of a list of parameters as a function of the vector that they are in one after another.
 prior_of_vector <- function(log_prior, parameter) {
+  check_function(log_prior, "log_prior")
   places <- split(seq_along(parameter), factor(parameter, unique(parameter)))
   function(x) {
     value <- tryCatch(log_prior(lapply(places, function(place) x[place])), error = function(e) {
@@ -147,7 +157,7 @@ tmb_target <- function(model, prior, names, bounds, start) {
     functions$log_density, length(names), functions$gradient,
     names = names, lower = bounds$lower, upper = bounds$upper
   )
-  target$label <- "model object of TMB"
+  target$label <- paste("model object of", if (model$env$DLL == "RTMB") "RTMB" else "TMB")
   target$start <- start
   target
 }
@@ -167,7 +177,13 @@ tmb_functions <- function(model, prior = NULL, bounds = NULL) {
   list(
     log_density = function(x) {
       value <- ask("fn", x) + density(x)$log_density
-      if (carries) structure(value, gradient = gradient(x)) else value
+      if (!carries) {
+        value
+      } else if (is.finite(value)) {
+        structure(value, gradient = gradient(x))
+      } else {
+        structure(-Inf, gradient = NaN * x) # no mode, or a curvature that is all rounding
+      }
     },
     gradient = if (!carries) gradient
   )
@@ -242,15 +258,18 @@ as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
 }
 
 # The model of a fit of sdmTMB with the log Jacobians of its priors, as with `bayesian = TRUE`. That of RTMB has its
-# data in its function, which is made anew.
+# data in its function, which is made anew. Far from the mode the precision of a field is all rounding, and the tape of
+# the search for its mode returns a value where it has found none.
 with_jacobians_of_priors <- function(x) {
   if (identical(x$backend, "rtmb")) {
     data <- replace(x$tmb_data, "stan_flag", 1L)
     remake <- get("make_sdmTMB_adfun", asNamespace("sdmTMB"))
-    return(remake(data, x$tmb_params, x$tmb_map, x$tmb_random, backend = "rtmb"))
+    model <- remake(data, x$tmb_params, x$tmb_map, x$tmb_random, backend = "rtmb")
+    model$env$point_by_point <- TRUE
+    return(model)
   }
   model <- own_copy(x$tmb_obj)
-  model$env$data$stan_flag <- 1L
+  model$env$data$stan_flag <- 1 # as all data of TMB are
   model
 }
 

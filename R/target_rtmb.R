@@ -194,14 +194,14 @@ few_of_block <- function(block) block$size * if (block$remembers) 1 / 2 else 1 /
 run_tape <- function(block, tape, x, failed) {
   n <- NCOL(x)
   if (block$remembers) {
-    tape <- tape$laplace(integer()) # a copy: nothing is integrated out
-    # R does not see the memory that copies take
+    # R does not see the memory that copies take; before the next, so that none is kept
     copies <- block$copies
     copies$size <- sum(copies$size, n * block$n_operations)
-    if (copies$size > 2e6) {
-      gc()
+    if (copies$size > 5e5) {
+      gc(full = FALSE)
       copies$size <- 0
     }
+    tape <- tape$laplace(integer()) # a copy: nothing is integrated out
   }
   x <- as.double(x)
   tryCatch(
