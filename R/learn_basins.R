@@ -1,34 +1,34 @@
-# Basins: the normal distributions along paths of optimisation, and which of them belong to the same mode. Called by the
-# scout.
+# Normal approximations of the modes of a target, called basins: the best candidate along each quasi-Newton path, by
+# evidence lower bound (ELBO) as in Pathfinder (Zhang et al., 2022), refined by batch and match (Cai et al., 2024).
+# Approximations of the same mode are merged. Called by smc_scout().
 
-# Points of a path at which normal distributions are tried: evenly spread, with the last one.
+# Candidates along each path, spread evenly over its points, the last one included.
 n_candidates <- 25
-# Draws for the ELBO of each candidate of a path, which serves only to rank them.
+# Draws for the ELBO of each candidate. It only ranks them, and is computed again later.
 n_elbo_draws <- 5
-# If none along the path has a finite ELBO, so many normal distributions on the line from its end to its start are
-# tried, each half as far from the end as the one before; and the ratio of their smallest to their largest standard
-# deviation.
+# If no candidate along a path has a finite ELBO, so many are placed on the line from its end to its start, each at half
+# the distance from the end of the one before; and their smallest standard deviation, relative to the largest.
 n_on_chord <- 12
 least_on_chord <- 1e-3
-# Their standard deviations in units of their distance from the end; narrow ones serve ordered variables.
+# Their standard deviations, relative to the distance from the end. The narrow ones are for ordered variables.
 widths_on_chord <- c(1 / 2, 1 / 16)
-# Passes of refinement for the normal distribution of every path ...
+# Passes of batch and match for every path, and the largest number for the best ones, which end when they no longer
+# gain.
 passes_of_paths <- 3
-# ... and at most so many for the best ones, as long as the ELBO rises.
 most_passes <- 12
-# Draws for a final ELBO, whose standard error is then an eleventh of the standard deviation of log ratios.
+# Draws for a final ELBO: its standard error is an eleventh of the standard deviation of the log ratios.
 n_elbo_checks <- 128
 
-# What paths from these starts, a row each, add to what was `found` before: list(normals, passed, ends, n_dropped,
-# rises, n_points). The best normal of each path that is followed is refined; those that have come together go on as
-# one. `passed` are normals that paths have passed elsewhere, those that are not followed where `passes` are asked for;
-# `ends` the places where those that are followed have ended; and `n_points` how many points paths have. start: of
-# start_of(). most: of tell_more().
-look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0L, rises = FALSE, n_points = 0),
+# Runs a path from each row of `starts`, fits candidates along those chosen by paths_to_follow(), refines the best of
+# each and merges equal basins. Adds the result to `found`, and returns a list: `normals`, one a basin; `passed`,
+# candidates far from all basins, also those of the other paths if `passes`; `ends` of the followed paths, see
+# end_of_path(); `n_dropped`, the number of starts without a normal distribution; `rises`, whether a log density grew
+# without limit; `n_points`, the number of points on all paths. start: see start_of(). most: see paths_to_follow().
+find_basins <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0L, rises = FALSE, n_points = 0),
                  passes = TRUE, most = Inf) {
   paths <- climb(evaluate, starts, start)
   ends <- lapply(paths, end_of_path)
-  is_followed <- tell_more(ends, found$ends, most)
+  is_followed <- paths_to_follow(ends, found$ends, most)
   tried <- normals_along(evaluate, paths[is_followed])
   normals <- lapply(tried, function(of_path) with_factor(best_of(of_path, function(normal) normal$elbo)))
   n_dropped <- nrow(starts) - length(paths) + sum(is_followed) - length(normals)
@@ -36,7 +36,7 @@ look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0L, ri
   for (pass in seq_len(passes_of_paths)) {
     normals <- basins_of(refine(evaluate, normals, rules$n_batches))
   }
-  # of the other paths what may be elsewhere is known before the target is asked
+  # candidates on the other paths are ranked by Laplace's approximation first, which needs no evaluation
   elsewhere <- function(tried) out_of_reach(unlist(tried, recursive = FALSE), normals)
   others <- if (passes) elsewhere(normals_along(evaluate, paths[!is_followed], 0))
   list(
@@ -49,34 +49,36 @@ look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0L, ri
   )
 }
 
-# The end of a path: its place, minus the log density there, and the factor of a normal distribution around it.
+# The end of a path as list(mean, f, L): the point, its log density, and the Cholesky factor of the local covariance.
 end_of_path <- function(path) {
   list(mean = path$x, f = path$f, L = factor_along(path, ncol(path$points$x) - 1))
 }
 
-# Which paths have their normal distribution refined: of those that end at the same maximum the first and the last, from
-# the nearest and the furthest start, for at most so many maxima; none that ends where an earlier one has ended.
-tell_more <- function(ends, before, most) {
+# Whether each path is followed (logical vector). Paths that end at a maximum known `before` are not. Of those that end
+# at the same new maximum the first and the last are: they have the nearest and the furthest start. At most `most` new
+# maxima are followed.
+paths_to_follow <- function(ends, before, most) {
   new <- seq_along(ends)
   for (known in before) {
-    new <- new[!are_same_ends(ends[new], known)] # and by their own widths, of the few that are left:
+    new <- new[!are_same_ends(ends[new], known)]
   }
+  # the few that are left are compared by their own widths, too
   new <- Filter(function(i) !any(are_same_ends(before, ends[[i]])), new)
-  told <- integer()
+  followed <- integer()
   while (length(new) > 0 && most > 0) {
     is_same <- vapply(ends[new], is_same_end, NA, ends[[new[1]]]) | seq_along(new) == 1
-    told <- c(told, new[1], max(new[is_same]))
+    followed <- c(followed, new[1], max(new[is_same]))
     new <- new[!is_same]
     most <- most - 1
   }
-  seq_along(ends) %in% told
+  seq_along(ends) %in% followed
 }
 
-# Two ends belong to one maximum if the difference of their log densities is at most twice half the squared distance:
-# widths along paths are rough.
+# Whether two paths end at the same maximum, by the width at either end.
 is_same_end <- function(a, b) are_same_ends(list(a), b) || are_same_ends(list(b), a)
 
-# Whether each of these ends belongs to the maximum of another, by the widths at the latter.
+# Whether each of `ends` is at the maximum of `other`: close by the width there, with a difference in log density of at
+# most the squared distance. That is twice the value for a normal density, since widths along paths are rough.
 are_same_ends <- function(ends, other) {
   if (is.null(other$L) || length(ends) == 0) {
     return(logical(length(ends)))
@@ -85,7 +87,7 @@ are_same_ends <- function(ends, other) {
   square < rules$basin_distance^2 & abs(vapply(ends, `[[`, 0, "f") - other$f) <= 2 * path_tolerance + square
 }
 
-# The normal distributions, with the counts of the other paths, each for the nearest one.
+# The normals, with each path that was not followed counted for the one nearest to its end.
 with_ends <- function(normals, ends) {
   if (length(normals) == 0 || length(ends) == 0) {
     return(normals)
@@ -94,27 +96,27 @@ with_ends <- function(normals, ends) {
   with_paths(normals, max.col(-matrix(square, length(ends)), "first"))
 }
 
-# The normal distributions, with further paths counted; of: the number of the normal distribution for each path.
+# The normals with increased `n_paths`. led_to: the index of a normal for each new path.
 with_paths <- function(normals, led_to) {
   n <- tabulate(led_to, length(normals))
   Map(function(normal, n) replace(normal, "n_paths", normal$n_paths + n), normals, n)
 }
 
-# Whether a path has reached log densities so high that they have no digits left for what a path can gain: a density
-# that has an evidence is nowhere as high.
+# Whether a path has reached a log density so large that rounding exceeds the tolerance of the paths. The density is
+# then taken to be unbounded, without a finite evidence.
 rises_without_end <- function(paths) {
   height <- vapply(paths, `[[`, 0, "f")
   max(height, 0) > path_tolerance / .Machine$double.eps
 }
 
-# The normal distributions whose ELBO is close enough to the best to matter.
+# The normals whose ELBO is within rules$basin_range of the best.
 likely_normals <- function(normals) {
   elbos <- vapply(normals, `[[`, 0, "elbo")
   normals[elbos > max(elbos, -Inf) - rules$basin_range]
 }
 
-# For each path the normal distributions along it whose ELBOs are finite; where there are none, those on the line from
-# its end to its start. With no draws the ELBO is that of Laplace's approximation.
+# The candidates with finite ELBO along each path, or on its chord where there are none: a list of lists, without the
+# paths that have no candidate. With n_draws = 0 an ELBO is Laplace's approximation.
 normals_along <- function(evaluate, paths, n_draws = n_elbo_draws) {
   if (length(paths) == 0) {
     return(list())
@@ -129,8 +131,8 @@ normals_along <- function(evaluate, paths, n_draws = n_elbo_draws) {
   tried[lengths(tried) > 0]
 }
 
-# A normal distribution along a path keeps `path` and `point` instead of L, which would take as much memory as the path.
-# has_ended: whether the path has come to a maximum, or to an edge.
+# To save memory a candidate along a path holds its `path` and `point`: here the factor `L` replaces them. has_ended:
+# whether the path has reached a maximum or an edge.
 with_factor <- function(normal) {
   if (is.null(normal$L)) {
     normal$L <- factor_along(normal$path, normal$point)
@@ -140,7 +142,8 @@ with_factor <- function(normal) {
   normal
 }
 
-# By the curvature along a path up to a point; NULL where this is not known.
+# The factor of the covariance at a point of a path, from the quasi-Newton estimate of the curvature up to there: a
+# matrix, or standard deviations in high dimension; NULL where it is not finite.
 factor_along <- function(path, point) {
   is_diagonal <- length(path$x) > rules$largest_dense
   factor <- .Call(r_normal_factor, path, point, is_diagonal)
@@ -149,8 +152,9 @@ factor_along <- function(path, point) {
   }
 }
 
-# Normal distributions on the line from the end of a path to its start, narrower towards the end. They serve paths that
-# end at an edge or in a corner of the support, where curvature does not show the width.
+# Normal distributions between the end and the start of a path, narrower towards the end. They serve a path that ends
+# at the edge of the support or in a corner, where the curvature does not give the width and Newton's step leaves the
+# support.
 normals_on_chord <- function(path) {
   end <- path$x
   way <- path$points$x[, 1] - end
@@ -163,8 +167,8 @@ normals_on_chord <- function(path) {
   }, chord$part, chord$width)
 }
 
-# Of the normal distributions that paths have passed, those that no particle from a basin reaches, and whose ELBO is
-# high enough to matter: the end of a long curved ridge has no mode.
+# The candidates in `passed` that are beyond the reach of particles from any basin, and whose ELBO is within
+# rules$basin_range of the best: for example at the end of a long bent ridge, which is no mode.
 out_of_reach <- function(passed, basins) {
   likely <- likely_normals(basins)
   least <- max(vapply(basins, `[[`, 0, "elbo"), -Inf) - rules$basin_range
@@ -178,7 +182,7 @@ out_of_reach <- function(passed, basins) {
   Filter(function(normal) !any(vapply(basins, are_close, NA, normal)), lapply(passed, with_factor))
 }
 
-# These, one for each place, with new ELBOs.
+# The candidates in `found$passed`, merged where close, with new ELBOs from more draws.
 check_passed <- function(evaluate, found) {
   passed <- basins_of(out_of_reach(found$passed, found$normals))
   out_of_reach(check_elbos_of(evaluate, passed), found$normals)
@@ -190,6 +194,7 @@ basins_of <- function(normals) {
   first_of_close(normals[order(elbos, decreasing = TRUE)])
 }
 
+# The first normal distribution of each basin, in the order given, with the number of paths of all.
 first_of_close <- function(normals) {
   basins <- list()
   for (normal in normals) {
@@ -203,15 +208,15 @@ first_of_close <- function(normals) {
   basins
 }
 
-# Whether another normal distribution belongs to the basin of this one: their means are close in units of either width,
-# and the density at the other is not higher than this one explains, as it would be in a narrow mode within a wide one.
+# Whether `other` approximates the same mode as `normal`: their means are close by the width of either, and the target
+# at `other` is not higher than `normal` predicts. The second condition tells a narrow mode from a wide one around it.
 is_same_basin <- function(normal, other) {
   are_close(normal, other) && !isTRUE(excess_over(normal, other) > rules$basin_distance^2 / 2)
 }
 
-# The mean over draws of another normal distribution of log density minus that of this one minus its ELBO. It does not
-# depend on how well the other one fits; where both fit it is their Kullback-Leibler divergence. In many dimensions,
-# where only standard deviations are known, it is not used.
+# The mean of log(target density / (evidence x density of `normal`)) over draws of `other`, with the ELBO of `normal` as
+# log evidence. Where both fit it is their Kullback-Leibler divergence: half the squared distance for equal covariances.
+# NULL in high dimension, where a normal distribution has standard deviations alone.
 excess_over <- function(normal, other) {
   if (is.matrix(normal$L) && is.matrix(other$L)) {
     d <- length(normal$mean)
@@ -224,12 +229,12 @@ are_close <- function(a, b) distance_between(a, b) < rules$basin_distance
 
 distance_between <- function(a, b) min(distance_from(a, b), distance_from(b, a))
 
-# The distance of the mean of another normal distribution from that of this one, in standard deviations of the latter.
+# The distance of the mean of `other` from that of `normal`, in standard deviations of `normal`.
 distance_from <- function(normal, other) sqrt(squares_from(normal, list(other)))
 
 squares_from <- function(normal, others) rowSums(from_user(normal, do.call(rbind, lapply(others, `[[`, "mean")))^2)
 
-# Refines the likely basins by further batches, as long as their ELBO rises.
+# Further passes of batch and match for the best basins, until the best ELBO gains less than rules$least_gain.
 refine_best <- function(evaluate, normals) {
   if (length(normals) == 0) {
     return(normals)
@@ -247,9 +252,9 @@ refine_best <- function(evaluate, normals) {
   normals
 }
 
-# In many dimensions normal distributions have only standard deviations, since batches are too small for a covariance.
-# The best one gets a covariance from the curvature at its mean, by two gradients for each dimension, and then a new
-# mean and scales by batches. It is kept where its ELBO is higher.
+# A covariance for the best normal distribution in high dimension, where the others have standard deviations alone. The
+# covariance is the inverse of the curvature at its mean, from two gradients a dimension; batch and match then refines
+# its mean and its scale along each of its coordinates. The result is kept if its ELBO is higher.
 curve_best <- function(evaluate, normals) {
   best <- which.max(vapply(normals, `[[`, 0, "elbo"))
   plain <- unlist(normals[best], recursive = FALSE)
@@ -263,13 +268,13 @@ curve_best <- function(evaluate, normals) {
   }
   curved <- refine(evaluate, list(curved), rules$n_batches)[[1]]
   if (curved$elbo - curved$elbo_error > plain$elbo + rules$least_curved_gain) {
-    normals <- c(list(curved), normals[-best]) # others that turn out to be close are then this one
+    normals <- c(list(curved), normals[-best]) # first, so that others close to it are merged into it
   }
   normals
 }
 
-# New ELBOs of the likely normal distributions, with standard errors: those by which they were chosen are biased
-# upwards.
+# The normals with new ELBOs and their standard errors, from fresh draws: ELBOs by which a maximum was chosen are too
+# high. The error is NA for those out of rules$basin_range.
 check_elbos_of <- function(evaluate, normals) {
   elbos <- vapply(normals, `[[`, 0, "elbo")
   is_likely <- elbos > max(elbos, -Inf) - rules$basin_range

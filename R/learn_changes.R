@@ -1,17 +1,16 @@
-# Changes of variables: the chain that leads to a space.
+# The precision maps of a reference: its `changes`, each of which makes some variables standard normal given others.
 
 changes_of <- function(reference) as.list(reference$changes)
 
-# Those of variables that are normal given others, level by level: the last one from the core's standard
-# coordinates comes first. An empty list for none.
+# The same, ordered from the user's end of the chain of maps to the sampler's.
 precisions_of <- function(reference) rev(changes_of(reference))
 
 has_exact_precisions <- function(reference) length(changes_of(reference)) > 0
 
-# The coordinates that are given at all levels, or NULL.
+# The coordinates that are parents at the last level, and so at all levels; NULL without changes.
 given_last <- function(reference) unlist(lapply(utils::tail(changes_of(reference), 1), `[[`, "given"))
 
-# The points after one change after the other, with their gradients where there are any.
+# The centred points after the changes, applied in turn, with their gradients (NULL for none) and their new mean.
 changed <- function(points, changes) {
   at <- inverse_maps(change_maps(changes), sweep(points$x, 2, points$mean, "+"), points$g)
   points$mean <- weighted_mean(at$x, points$w)

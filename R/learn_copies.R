@@ -1,26 +1,27 @@
-# Copies: a density that is invariant to permutations of labels or changes of signs has several copies of each mode, and
-# one of them determines all others.
+# Symmetries of a density, such as the label switching of a mixture model: permutations and sign changes that leave the
+# density unchanged. Each mode then has a copy under each symmetry. Symmetries are found by colour refinement, read off
+# second derivatives and confirmed by evaluation. Called by the scout and by mixtures as references.
 #
-# A symmetry permutes the elements of the variables as they are declared, or changes signs. On the unconstrained scale
-# it is an orthogonal map y = F'P F x: the columns of the `frame` F have length 1, and it is the identity but for
-# simplexes, whose elements are one more than the variables that move (see element_frame()). P is written as a row of
-# `moves`: the number of the element that comes to each place, negative where its sign changes.
+# A symmetry acts on the elements of the variables as declared. On the unconstrained scale it is the orthogonal map
+# x -> F'P F x. The `frame` F has orthonormal columns. It is the identity except for simplexes, which have one element
+# more than unconstrained variables (see element_frame()). The signed permutation P is stored as a row of `moves`: the
+# index of the element that comes to each place, negative if its sign changes.
 
-# Largest number of copies of a mode, that for seven labels.
+# Largest number of symmetries: the permutations of seven labels.
 most_copies <- 5040
-# Points at which a density is compared after a symmetry, and the relative rounding error up to which it is the same.
+# Points at which a density must be equal before and after a symmetry, up to a relative rounding error.
 n_symmetry_points <- 5
 rounding_of_density <- 1e-9
-# Second derivatives by differences that a symmetry makes equal differ by at most this share of the largest.
+# Rounding error of second derivatives by differences, relative to the largest.
 rounding_of_curvature <- 1e-5
-# Width of these differences; curvature_around() uses a tenth of it.
+# Width for these differences; curvature_around() takes a tenth of it as its step.
 width_of_curvature <- 1e-3
-# Points tried in search of one at which all elements are equal, and rounds in which elements are distinguished.
+# Attempts to find a point of finite density at which elements of one colour are equal; rounds of colour refinement.
 most_equal_points <- 20
 most_rounds_of_colours <- 5
 
-# The symmetries of a density that move some of the normal distributions of its basins: list(frame, moves), of which the
-# first move is the identity; NULL for none.
+# The symmetries of a density that move some of the `normals` of its basins, as list(frame, moves). The first row of
+# `moves` is the identity. NULL for none.
 copies_of <- function(target, evaluate, normals) {
   if (length(normals) < 2 || target$dim > rules$largest_dense) {
     return(NULL)
@@ -36,7 +37,7 @@ copies_of <- function(target, evaluate, normals) {
   generators <- c(permutations_of(density, centre, is_same), flips_of(density, frame, centre, is_same))
   moves <- group_of(generators, nrow(frame))
   if (is.null(moves)) {
-    # too many: without those under which the basins stay where they are
+    # too many: leave out those that fix the mean of every normal
     stays <- function(move) all(vapply(normals, function(normal) is_fixed(normal, frame, move), NA))
     moves <- group_of(Filter(Negate(stays), generators), nrow(frame))
   }
@@ -44,24 +45,26 @@ copies_of <- function(target, evaluate, normals) {
   if (NROW(moves) > 1 && any(lengths(lapply(normals, distinct_moves, copies)) > 1)) copies
 }
 
-# The points x, a row for each, after a symmetry.
+# The points x (a row each) moved by a symmetry.
 moved_by <- function(x, frame, move) {
   y <- x %*% t(frame)
   sweep(y[, abs(move), drop = FALSE], 2, sign(move), "*") %*% frame
 }
 
+# Whether a symmetry moves the mean of a normal distribution by less than the distance between basins.
 is_fixed <- function(normal, frame, move) {
   distance_from(normal, list(mean = drop(moved_by(t(normal$mean), frame, move)))) < rules$basin_distance
 }
 
-# A point after each symmetry, a row for each.
+# The images of a point under all symmetries, a row each.
 copies_of_point <- function(x, copies) {
   y <- drop(copies$frame %*% x)
   moved <- matrix(y[abs(copies$moves)], nrow(copies$moves)) * sign(copies$moves)
   moved %*% copies$frame
 }
 
-# The symmetries, as numbers of rows of `moves`, that lead a basin to different places.
+# The indices of rows of `moves` that give the distinct copies of a basin: one representative of each coset of its
+# stabiliser.
 distinct_moves <- function(normal, copies) {
   if (is.null(copies)) {
     return(1L)
@@ -80,7 +83,7 @@ distinct_moves <- function(normal, copies) {
   which(left)
 }
 
-# Of normal distributions that are copies of each other, the best one.
+# The normals, in the order given, without those that are copies of an earlier one.
 without_copies <- function(normals, copies) {
   if (is.null(copies)) {
     return(normals)
@@ -94,7 +97,7 @@ without_copies <- function(normals, copies) {
   kept
 }
 
-# A normal distribution after each of these moves, numbers of rows.
+# The copies of a normal distribution under the symmetries with these indices.
 copies_of_normal <- function(normal, moves, copies) {
   if (is.null(copies)) {
     return(list(normal))
@@ -107,17 +110,17 @@ copies_of_normal <- function(normal, moves, copies) {
 
 # groups ----------------------------------------------------------------------
 
-# The composition of each row of `moves` with a move.
+# The product of each row of `moves` with the move `second`, which is applied last.
 after_all <- function(second, moves) {
   sweep(moves[, abs(second), drop = FALSE], 2, sign(second), "*")
 }
 
 inverse_of <- function(move) replace(move, abs(move), sign(move) * seq_along(move))
 
-# The group that moves generate, a row for each element; NULL where there are too many.
+# The group generated by a list of moves on n elements, a row each; NULL if it has more than `most_copies` elements.
 group_of <- function(generators, n) {
   moves <- matrix(seq_len(n), 1)
-  last <- moves # those that the last step has added
+  last <- moves # added by the last step
   while (length(generators) > 0 && nrow(last) > 0) {
     n_before <- nrow(moves)
     longer <- unique(do.call(rbind, lapply(generators, after_all, last)))
@@ -157,8 +160,8 @@ permutations_of <- function(density, centre, is_same) {
   generators
 }
 
-# list(colour, at): a number for each element, the same for those that may be exchanged, and a point at which elements
-# of the same colour have the same value; NULL where the density is not finite at such points.
+# list(colour, at): an integer for each element, equal for those that may be exchangeable, and a point at which elements
+# of the same colour have the same value. NULL if no such point of finite density is found.
 exchange_colours <- function(density, centre) {
   colour <- rep(1, length(centre))
   for (round in seq_len(most_rounds_of_colours)) {
@@ -176,8 +179,8 @@ exchange_colours <- function(density, centre) {
   list(colour = colour, at = place$at)
 }
 
-# A random point at which elements of the same colour have the same value, around the mean of these, and the gradient
-# there.
+# A random point at which elements of the same colour are equal, around their mean, and the gradient there; NULL if no
+# attempt has a finite density.
 equal_point <- function(density, colour, centre) {
   middle <- tapply(centre, colour, mean)
   for (attempt in seq_len(most_equal_points)) {
@@ -190,7 +193,7 @@ equal_point <- function(density, colour, centre) {
   }
 }
 
-# Numbers of classes of values that are equal up to rounding.
+# Group numbers of the values x: equal for values that differ by rounding only.
 numbers_apart <- function(x) {
   order <- order(x)
   apart <- diff(x[order]) > rounding_of_curvature * max(abs(x))
@@ -199,7 +202,7 @@ numbers_apart <- function(x) {
 
 curvature_between <- function(density, at) curvature_around(density, at, width_of_curvature)$hessian
 
-# The permutation that exchanges elements i and j, and all that belongs to them; NULL where there is none.
+# The permutation that exchanges elements i and j together with the elements coupled to them; NULL where there is none.
 exchange <- function(i, j, colour, curvature) {
   is_same <- function(a, b) abs(a - b) <= rounding_of_curvature * max(abs(curvature))
   move <- seq_along(colour)
@@ -215,7 +218,7 @@ exchange <- function(i, j, colour, curvature) {
   if (!anyNA(move) && !anyDuplicated(move)) move
 }
 
-# Whether a density is the same after a move at some points around `middle`.
+# Returns a function: whether the density is the same after a move, at random points around `middle`.
 keeps_density <- function(evaluate, frame, middle) {
   x <- sweep(matrix(stats::rnorm(n_symmetry_points * length(middle)), n_symmetry_points), 2, middle, "+")
   value <- evaluate(x)$log_density
@@ -226,10 +229,10 @@ keeps_density <- function(evaluate, frame, middle) {
   }
 }
 
-# Changes of signs. At a point where elements whose signs change together are 0, their gradients are 0, and so are
-# second derivatives by one of them and one of the others.
+# The sign changes that leave the density unchanged: a list of moves. Where the elements that change sign are 0, so are
+# their gradients. Elements coupled by second derivatives there change sign together.
 flips_of <- function(density, frame, centre, is_same) {
-  is_whole <- rowSums(frame != 0) == 1 & rowSums(abs(frame)) == 1 # no element of a simplex
+  is_whole <- rowSums(frame != 0) == 1 & rowSums(abs(frame)) == 1 # not an element of a simplex
   at <- centre + stats::rnorm(length(centre))
   repeat {
     flipped <- which(is_whole)
@@ -253,7 +256,7 @@ flips_of <- function(density, frame, centre, is_same) {
   Filter(is_same, moves)
 }
 
-# The connected components of a graph with these `edges`, a logical matrix: a list of vectors of numbers.
+# The connected components of a graph with the adjacency matrix `edges`: a list of vectors of indices.
 components_of <- function(edges) {
   part <- seq_len(nrow(edges))
   repeat {

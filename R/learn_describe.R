@@ -1,10 +1,10 @@
-# The shape of a posterior in words, by the reference fitted to it: which variables depend on which, and which have
-# tails.
+# The shape of a posterior in words, read off the fitted reference: which variables depend on which, and which have
+# heavy tails. Called by the print method, reports and plots of a fit.
 
-# Points by which changes of scale along a variable are estimated, with errors of 2 %.
+# Draws for the change of scales along a variable, with errors of 2 %; also the number of points in a scatter plot.
 n_described <- 1000L
 
-# The description, a sentence for each block; NULL where the reference is normal or not fitted.
+# One string for each feature of the shape; NULL for a normal distribution or a reference that was not fitted.
 describe_maps <- function(reference, target) {
   names <- coordinate_names(target)
   c(
@@ -19,7 +19,7 @@ describe_maps <- function(reference, target) {
       target$names[target$truncated > 0], "is", "are", " normal given the others, truncated at the bounds"
     ),
     describe_variables(
-      target$names[target$ratio > 0], "is", "are", " transformed to the log ratio to the variable before"
+      target$names[target$ratio > 0], "is", "are", " transformed to the log of the ratio to the previous variable"
     ),
     if (is_mixture(reference)) describe_basins(reference, target),
     if (is_student_reference(reference)) {
@@ -55,32 +55,32 @@ describe_basins <- function(reference, target) {
   )
 }
 
-# The maps of a reference of each kind, in the order from the unconstrained scale.
+# The maps of one kind in a reference, those nearest to the user's coordinates first.
 precisions_in <- function(reference) Filter(is_precision, c(changes_of(reference), rev(reference$maps)))
 moments_in <- function(reference) Filter(is_moments, rev(reference$maps))
 is_tails <- function(map) identical(map$name, "tails")
 
-# Names of unconstrained coordinates: log(x) for a positive variable, logit(x) for one between two bounds.
+# Names on the unconstrained scale: the logarithm of a positive variable, and the logit of the relative position of a
+# variable with two bounds.
 coordinate_names <- function(target) {
-  of_bounds <- function(is_so) rep_len(is_so, target$dim)
-  is_positive <- of_bounds(target$lower == 0 & target$upper == Inf)
+  is_positive <- rep_len(target$lower == 0 & target$upper == Inf, target$dim)
   is_between <- has_two_bounds(target)
   names <- ifelse(is_positive, sprintf("log(%s)", target$names), target$names)
   ifelse(is_between, sprintf("logit(%s)", target$names), names)
 }
 
-# A sentence on these variables, with the verb for one or for several; NULL for none.
+# "a, b are REST"; NULL without names. one, several: the verb in singular and plural, with what follows it.
 describe_variables <- function(names, one, several, rest) {
   if (length(names) > 0) paste0(format_names(names), " ", if (length(names) > 1) several else one, rest)
 }
 
-# The coordinates on which others depend.
+# The coordinates that are parents, sorted.
 conditioning_of <- function(reference) {
   of_moments <- lapply(moments_in(reference), function(map) parents_of(map$features))
   sort(unique(as.integer(unlist(c(lapply(precisions_in(reference), `[[`, "given"), of_moments)))))
 }
 
-# The sentence on variables whose location and scale depend on others.
+# Children whose location and scale depend on parents by a map of conditional moments.
 describe_moments <- function(map, names) {
   parents <- paste(names[parents_of(map$features)], collapse = " and ")
   sprintf("location and scale of %s depend on %s", several(names[sort(map$order)]), parents)
@@ -94,9 +94,6 @@ describe_precision <- function(precision, names) {
 }
 
 describe_tails <- function(tails) {
-  if (is.null(tails)) {
-    return(NULL)
-  }
   heavy <- sum(tails$tail < 1)
   skew <- sum(tails$skew != 0)
   c(
@@ -105,8 +102,9 @@ describe_tails <- function(tails) {
   )
 }
 
-# For each variable the change of its log scale from one standard deviation below the middle of coordinate k to one
-# above, and the curvature of its location, in units of its scale. Antithetic points keep the latter from being chance.
+# For each variable the absolute log ratio of its scales one standard deviation above and below the centre of coordinate
+# k, and the curvature of its location, in units of its scale: list(scale, location). Antithetic draws keep the
+# curvature free of noise.
 changed_along <- function(reference, k, d) {
   z <- opposite_draws(n_described, d)
   z[, conditioning_of(reference)] <- 0
@@ -119,8 +117,8 @@ changed_along <- function(reference, k, d) {
   list(scale = abs(log(at[[3]]$sd / at[[1]]$sd)), location = bend / at[[2]]$sd)
 }
 
-# The coordinate on which others depend most, the variable that depends most on it, and this variable's coordinate: a
-# vector of three.
+# For a plot: the parent on which other variables depend most, the variable that depends most on it, and the coordinate
+# of the reference for that variable.
 clearest_pair <- function(reference, d) {
   fixed <- conditioning_of(reference)
   pairs <- lapply(fixed, function(k) {

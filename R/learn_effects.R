@@ -1,12 +1,13 @@
-# A surrogate of the log of the ratio of the integral over random effects to Laplace's approximation: what is sampled
-# is so near to the exact density that few exact integrals tell the rest.
+# A surrogate for models whose random effects are integrated out: cubic polynomials for the log of the ratio of the
+# exact integral to Laplace's approximation (Tierney and Kadane, 1986). With it the sampler's target is so near to the
+# exact density that few exact integrals correct it. Called by the loop, for models of RTMB and TMB.
 
-# Distances of points from the mode along the axes of the normal distribution there, in standard deviations. Beyond the
-# last, where few draws are, the surrogate is constant.
+# Distances from the mode at which the ratio is computed, along each axis of the normal distribution there, in standard
+# deviations. Beyond the last, where few draws are, the surrogate is constant.
 surrogate_distances <- c(-4, -2, 2, 4)
 
-# The sampler, with a surrogate in the target where the integral can be computed and a mode is found, and with what that
-# has cost.
+# The sampler with a surrogate in its target, and the evaluations that it took; unchanged if there are no random effects
+# to correct for. The surrogate is NULL if no mode or no finite integral is found.
 with_surrogate <- function(sampler) {
   target <- sampler$target
   effects <- target$effects
@@ -17,7 +18,7 @@ with_surrogate <- function(sampler) {
   integral <- counted_integral(effects)
   count <- no_counts
   with_seed(seed_of_run(sampler$seed, effects_key), {
-    # the posterior of many groups is some standard deviations away from that by Laplace's approximation
+    # the exact mode may be some standard deviations from that of Laplace's approximation: so the fit is repeated there
     start <- if (is.null(target$start)) numeric(target$dim) else change_scale(target, t(target$start), FALSE)[1, ]
     for (time in 1:2) {
       density <- counted_density(target)
@@ -39,7 +40,7 @@ with_surrogate <- function(sampler) {
   sampler
 }
 
-# The counts of a row of `runs`. began: by the clock. before: of counted_density().
+# The counts in a row of `runs`. began: the time at the start, in seconds. before: earlier counts of counted_density().
 counts_of_integrals <- function(integral, began, before = no_counts) {
   count <- as.list(integral("count"))
   count$n_target_evals <- count$n_target_evals + before[["n_target_evals"]]
@@ -48,8 +49,8 @@ counts_of_integrals <- function(integral, began, before = no_counts) {
   ))
 }
 
-# The polynomial that takes the place of the density near its mode, where it agrees with it, also at points that it was
-# not fitted to; or NULL.
+# A polynomial approximation of the log density near its mode, which replaces the density there; NULL if its error at
+# the fitted or the test points is too large.
 good_polynomial <- function(surrogate, density, effects) {
   d <- length(surrogate$centre)
   n <- ceiling(points_per_term * nrow(polynomial_terms(d)) / (d + 1))
@@ -58,7 +59,7 @@ good_polynomial <- function(surrogate, density, effects) {
   }
   z <- draw_standard(n + test_points, d)
   own <- seq_len(n)
-  # those that it is fitted to are as many near the mode as far from it
+  # the fitted points have evenly spread distances from the mode
   z[own, ] <- z[own, , drop = FALSE] / sqrt(rowSums(z[own, , drop = FALSE]^2)) * polynomial_reach(d) * (own - 0.5) / n
   L <- solve(surrogate$scale)
   at <- density(sweep(z %*% t(L), 2, surrogate$centre, "+"))
@@ -72,16 +73,17 @@ good_polynomial <- function(surrogate, density, effects) {
   if (all(abs(off) < error * exp(rowSums(z^2) / 4))) polynomial
 }
 
-# Equations a term, at most so many points, ...
+# Equations for each coefficient of the polynomial, of which a point gives d + 1. Above so many points there is none.
 points_per_term <- 4
 most_polynomial_points <- 500
-# ... and beside these, draws of the normal distribution at the mode. At all of them the error is to be so small, but
-# far out, where few draws are, that it costs no further ratios of the exact to the sampled density: those by sampling
-# scatter by more than this themselves.
+# Test points: further draws of the normal distribution at the mode.
 test_points <- 16
+# Largest error of the log density at the mode, by the method of the exact integral; farther out more is allowed. It is
+# so small that no further exact integrals are needed to correct it: those by sampling have larger errors themselves.
 polynomial_error <- c(quadrature = 0.02, sampling = 0.1)
 
-# To the ratios around the mode of the density.
+# The surrogate: the mode, scale and coefficients of the cubic along each axis, fitted to exact log ratios around the
+# mode; NULL if one of these is not finite. integral: of counted_integral().
 fit_surrogate <- function(target, density, integral, start) {
   d <- target$dim
   peak <- find_peak(density, start)

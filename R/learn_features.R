@@ -1,15 +1,16 @@
-# Features: functions of the coordinates that others depend on. See src/map_moments.c.
+# Features: functions of the parents in which the location and log scale of children are linear. Called by
+# learn_moments.R. See src/map_moments.c.
 #
-# A feature is a column of eight numbers, two factors one below the other: the number of the coordinate (0 for none),
-# the kind of function, its rate and its centre. `features` is a matrix of such columns.
+# A feature is a column of eight numbers. It is the product of two factors of four numbers each: the index of the parent
+# (0 for none), the kind of function, its rate and its centre. `features` is a matrix of such columns.
 
-# Nats that are worth a feature or a block.
+# Smallest gain in log density a point for which a feature or a block is added.
 least_nats <- 0.005
 
 factor_kinds <- c(linear = 1, square = 2, cube = 3, exponential = 4, softplus = 5)
 no_factor <- numeric(4)
 constant_feature <- matrix(0, 8, 1)
-# Exponentials of larger arguments overflow once they are squared.
+# Exponentials of larger arguments overflow when squared.
 largest_exponent <- 350
 
 feature_of <- function(variable, kind, rate = 1, centre = 0) {
@@ -18,7 +19,7 @@ feature_of <- function(variable, kind, rate = 1, centre = 0) {
 
 product_of_features <- function(a, b) matrix(c(a[1:4], b[1:4]))
 
-# The values at rows of x, a column a feature.
+# The values of features at rows of x, a column for each feature.
 feature_values <- function(features, x) {
   factor_at <- function(f) {
     if (f[1] == 0) {
@@ -31,13 +32,14 @@ feature_values <- function(features, x) {
   matrix(values, nrow(x))
 }
 
-# A constant, and each of these coordinates.
+# A constant feature, and a linear one for each of these coordinates, robustly standardised.
 linear_features <- function(variables, x) {
   do.call(cbind, c(list(constant_feature), lapply(variables, function(k) {
     feature_of(k, "linear", 1 / spread_of(x[, k]), stats::median(x[, k]))
   })))
 }
 
+# The scaled median absolute deviation; the standard deviation if that is 0.
 spread_of <- function(t) {
   spread <- stats::mad(t)
   if (spread > 0) spread else stats::sd(t) + .Machine$double.xmin
@@ -46,19 +48,19 @@ spread_of <- function(t) {
 # Robust standard deviations of columns.
 spreads <- function(x) apply(x, 2, spread_of)
 
-# Numbers of knees of sums of softplus functions.
-n_knees <- c(6, 12, 24)
+# Numbers of softplus functions in a sum.
+n_softplus <- c(6, 12, 24)
 
-# All features of parents, the constant and linear ones first, and the groups in which they are added to locations and
-# log scales: what grows faster than a coordinate is for locations alone.
+# list(features, groups): all features of parents, the constant and linear ones first, and the groups of columns that
+# are added at once to locations or to log scales. Functions that grow faster than linearly are for locations alone.
 grouped_features <- function(parents, x) {
   linear <- linear_features(parents, x)
-  bent <- lapply(parents, function(k) bent_features(k, x[, k]))
+  bent <- lapply(parents, function(k) nonlinear_features(k, x[, k]))
   curved <- c(do.call(c, bent), cross_features(linear))
   sizes <- vapply(curved, ncol, 0L)
   groups <- Map(function(end, size) end - size + seq_len(size), ncol(linear) + cumsum(sizes), sizes)
   kinds <- vapply(curved, function(f) if (f[5, 1] == 0) f[2, 1] else 0, 0)
-  # a cube with its square
+  # a cube is added together with its square
   is_cube <- which(kinds == factor_kinds[["cube"]])
   locations <- replace(groups, is_cube, lapply(groups[is_cube], function(k) c(k - 1L, k)))
   list(
@@ -70,26 +72,26 @@ grouped_features <- function(parents, x) {
   )
 }
 
-# Those of coordinate k, with values t, that are not linear in it, in groups: powers, exponentials, and sums of softplus
+# The nonlinear features of coordinate k, with values t, as a list of groups: powers, exponentials, and sums of softplus
 # functions.
-bent_features <- function(k, t) {
+nonlinear_features <- function(k, t) {
   power <- function(kind) feature_of(k, kind, 1 / spread_of(t), stats::median(t))
   c(
     list(power("square"), power("cube"), feature_of(k, "exponential", -1), feature_of(k, "exponential", 1)),
-    lapply(n_knees, function(n) knees_of(k, t, n))
+    lapply(n_softplus, function(n) softplus_features(k, t, n))
   )
 }
 
-# Softplus functions whose knees are evenly spaced and overlap: any smooth curve is near to a sum of them, which is
-# linear beyond all knees.
-knees_of <- function(k, t, n) {
+# n overlapping softplus functions with evenly spaced centres: sums of them approximate any smooth curve, and are linear
+# beyond the outer centres.
+softplus_features <- function(k, t, n) {
   ends <- stats::quantile(t, c(0.01, 0.99), names = FALSE)
   at <- seq(ends[1], ends[2], length.out = n)
-  width <- if (ends[2] > ends[1]) (ends[2] - ends[1]) / (n - 1) else spread_of(t) # copies of one draw
+  width <- if (ends[2] > ends[1]) (ends[2] - ends[1]) / (n - 1) else spread_of(t) # if nearly all draws are equal
   do.call(cbind, lapply(at, function(place) feature_of(k, "softplus", 2 / width, place)))
 }
 
-# Products of two coordinates, of linear_features().
+# The products of two different linear features, a list with one for each pair. linear: of linear_features().
 cross_features <- function(linear) {
   pairs <- which(lower.tri(diag(ncol(linear) - 1)), arr.ind = TRUE)
   lapply(seq_len(nrow(pairs)), function(i) {
@@ -97,5 +99,5 @@ cross_features <- function(linear) {
   })
 }
 
-# The coordinates that features depend on.
+# The coordinates that features depend on, sorted.
 parents_of <- function(features) sort(setdiff(unique(c(features[c(1, 5), ])), 0))

@@ -1,39 +1,39 @@
-# A reference from a start: the normal distribution at the mode.
+# reference_laplace(): Laplace's approximation, the normal distribution at a mode (Tierney and Kadane, 1986). Its parts
+# also serve the scout and the surrogate of random effects.
 
-# Differences are taken over this part of the normal's width, where what a central one
-# leaves out is a sixth of the square, 0.2 % of a slope that changes as much, ...
+# Largest step of a central difference, relative to the standard deviation. Its relative error is a sixth of the square,
+# 0.2 % of a slope that changes by as much as its size over a standard deviation.
 widest_difference <- 0.1
-# Restarts of the search for a mode; two have always been enough.
+# Largest number of starts of the optimiser, and of iterations for the widths at a mode.
 most_climbs <- 5
-# A mode is one where the Newton step from it is shorter, in sds: its normal is as good then.
+# A point is a mode if the Newton step from it is shorter than this, in standard deviations.
 mode_distance <- 0.01
-# Factor by which widths may still change where the curvature at a mode is taken: differences over
-# a tenth of a width that is wrong by less leave out 1 %.
+# The widths at a mode have converged when they change by a smaller factor: then differences over a tenth of a width
+# have a relative error of 1 %.
 settled_curvature <- 2
 
 #' Reference: the normal distribution at a mode
 #'
-#' Climbs from a start to a mode of the target, by [stats::optim()] with its method `"BFGS"`
-#' and the target's gradient, and takes the normal distribution with the mode as its mean and
-#' the inverse of the negative Hessian there as its covariance (Laplace's approximation),
-#' inflated. All of this is on the unconstrained scale (see [unconstrain()]), where a mode
-#' is not where it is on the scale of the variables.
+#' Maximises the density of the target from a start, by [stats::optim()] with its method `"BFGS"` and the target's
+#' gradient. The reference is Laplace's approximation: the normal distribution with its mean at the mode and, as
+#' covariance, the inverse of the negative Hessian there, multiplied by `inflate`. Mode and Hessian are those on the
+#' unconstrained scale (see [unconstrain()]), where the mode differs from that on the scale of the variables.
 #'
-#' [smc()] looks for the target by itself ([smc_scout()]). This function is for targets
+#' [smc()] locates the target by itself ([smc_scout()]). This function is for targets
 #' whose mode is known, or hard to find. A mode may be far from the bulk of the draws, as in
-#' hierarchical models, and there may be none.
+#' hierarchical models, or may not exist.
 #'
-#' @param target a target, or what [as_target()] makes one of.
-#' @param start where to begin: a numeric vector of length `dim`, on the scale of the
+#' @param target a target, or an object that [as_target()] converts to one.
+#' @param start the first point: a numeric vector of length `dim`, on the scale of the
 #'   target's variables.
-#' @param inflate factor of the covariance (positive number). Above 1 the tails of the
-#'   target are reached more surely.
+#' @param inflate factor of the covariance (positive number). Values above 1 guard against tails that are
+#'   heavier than the normal distribution's.
 #' @param ... for a function, the other arguments of [target_function()]; `dim` is the length of `start`.
 #' @return An object of class `smc_reference`, as [reference_gaussian()] makes it.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong, or the target is
 #'   impossible at `start`. Of class `autosmc_error_mode` when no mode is found from
-#'   there: the density increases without bound, or the climb ends where the gradient is not 0 or
-#'   the density is not curved downwards in all directions.
+#'   there: the density increases without bound, or the optimiser ends where the gradient is not 0 or
+#'   the Hessian is not negative definite.
 #' @source Tierney and Kadane (1986), *Accurate approximations for posterior moments and
 #'   marginal densities*.
 #' @seealso [reference_gaussian()].
@@ -63,8 +63,8 @@ reference_laplace <- function(target, start, inflate = 1.5, ...) {
   new_fitted_reference(peak$mode, sqrt(inflate) * peak$L)
 }
 
-# list(mode, L): the covariance of Laplace's approximation is L L'. Climbs, with the units of
-# the variables that were found where the last climb ended, until one ends on a peak.
+# list(mode, L): the covariance of Laplace's approximation is L L'. Restarts the optimiser where it has ended, with the
+# variables scaled by their widths there, until it ends at a mode.
 find_peak <- function(evaluate, x) {
   if (evaluate(t(x))$log_density == -Inf) {
     abort("The target is impossible at {.arg start}, or its gradient is not finite there.")
@@ -81,7 +81,7 @@ find_peak <- function(evaluate, x) {
   }
   abort(
     c(
-      "No mode was found from {.arg start}: where the climb ended {curved$problem}.",
+      "No mode was found from {.arg start}: where the optimiser ended {curved$problem}.",
       "i" = "The density may increase without bound there, as in a hierarchical model whose variance goes to 0; or
         the gradient may be wrong: see {.fn check_gradient}.",
       "i" = "{.fn smc} locates the target without a mode. If it finds no possible point, it can start around one:
@@ -91,6 +91,7 @@ find_peak <- function(evaluate, x) {
   )
 }
 
+# The end of the optimiser from x. width: the units of the variables.
 climb_from <- function(evaluate, x, width) {
   last <- list()
   at <- function(u) { # optim() asks for the gradient where it has asked for the value
@@ -101,7 +102,7 @@ climb_from <- function(evaluate, x, width) {
   }
   # optim() begins with a step as long as the gradient: this makes it one width at most
   size <- max(1, sqrt(sum((width * at(x)$gradient)^2)))
-  # beside an edge the units of the widths may round a start to what is impossible
+  # next to an edge, scaling by the widths may round a start to a point of density 0
   stats::optim(
     x, function(u) -max(at(u)$log_density, -.Machine$double.xmax), function(u) -at(u)$gradient[1, ],
     method = "BFGS",
@@ -109,8 +110,8 @@ climb_from <- function(evaluate, x, width) {
   )$par
 }
 
-# The negative Hessian at x, by differences of gradients over a tenth of a width to both sides, and
-# the log densities there: list(hessian, log_density).
+# list(hessian, log_density): the negative Hessian at x, by central differences of gradients with a step of a tenth of
+# the `width`, and the log densities at the points of these differences.
 curvature_around <- function(evaluate, x, width) {
   d <- length(x)
   step <- widest_difference * width
@@ -120,8 +121,8 @@ curvature_around <- function(evaluate, x, width) {
   list(hessian = (hessian + t(hessian)) / 2, log_density = around$log_density)
 }
 
-# The curvature at x: list(L); or where x is no peak list(problem, width, x), with a better x if
-# there is one.
+# list(L), the factor of the covariance at a mode x; list(problem, width, x) if x is not a mode, with the point after a
+# Newton step in the place of x where that has a higher density.
 curvature_at <- function(evaluate, x, width) {
   centre <- evaluate(t(x))
   for (refinement in seq_len(most_climbs)) {
@@ -136,9 +137,9 @@ curvature_at <- function(evaluate, x, width) {
   }
   upper <- factor_or_null(hessian)
   problem <- if (!all(around$log_density < centre$log_density)) {
-    "the density does not fall to all sides"
+    "the density does not decrease in all directions"
   } else if (is.null(upper)) {
-    "it is not curved downwards in all directions"
+    "the Hessian is not negative definite"
   } else if (sum(backsolve(upper, centre$gradient[1, ], transpose = TRUE)^2) > mode_distance^2) {
     "the gradient is not 0"
   }

@@ -91,7 +91,7 @@ nats_taken <- function(t, Z, E) {
   n <- length(t)
   s <- (t - stats::median(t)) / spread_of(t)
   powers <- outer(pmax(pmin(s, 5), -5), 0:4, `^`)
-  curve <- qr(cbind(powers[, 1:3], feature_values(knees_of(1, t, n_knees[1]), as.matrix(t))))
+  curve <- qr(cbind(powers[, 1:3], feature_values(softplus_features(1, t, n_softplus[1]), as.matrix(t))))
   Q <- qr.Q(curve)[, seq_len(curve$rank), drop = FALSE]
   of_E <- cross_product(Q, E)
   of_z <- lapply(1:3, function(i) cross_product(Q * powers[, i], Z))

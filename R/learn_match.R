@@ -1,20 +1,19 @@
-# Batch and match: normal distributions brought closer to the target by the gradients at their own draws. A normal that
-# has been tried has its `elbo`, the mean of log target - log normal over its draws, which is below the log evidence but
-# for noise, with the standard error, `elbo_error`. See src/match.c.
+# Batch and match (Cai et al., 2024): normal distributions fitted to the gradients of the target at their own draws.
+# Each then has its `elbo`, the mean of log target - log normal over its draws, whose expectation is at most the log
+# evidence, and `elbo_error`, its standard error. Called by the scout. See src/match.c.
 
-# A batch has as many draws as dimensions, from this ...
+# A batch has as many draws as dimensions, but at least and at most so many.
 least_batch <- 16
-# ... to this.
 most_batch <- 64
 
-# Each normal after batches of draws, each of which brings it closer to the target; of
-# all that it has been, the one with the highest ELBO but for its error.
+# Each normal after `n_batches` updates by batch and match: of its iterates the one with the highest ELBO, less the
+# standard error.
 refine <- function(evaluate, normals, n_batches) {
   d <- if (length(normals) > 0) length(normals[[1]]$mean)
   in_batches(evaluate, normals, min(max(least_batch, d), most_batch), n_batches)
 }
 
-# The normals with their ELBOs, all from one call of the target.
+# The normals unchanged, with new ELBOs, all from one call of the target.
 try_normals <- function(evaluate, normals, n_draws) {
   untried <- lapply(normals, function(normal) normal[setdiff(names(normal), c("elbo", "elbo_error"))])
   in_batches(evaluate, untried, n_draws, 1)

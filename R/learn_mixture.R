@@ -1,9 +1,10 @@
-# References for targets with several basins: mixtures of the normal distributions of the basins and of one that covers
-# them all, which reaches what lies between them. See src/reference.c.
+# Mixtures of normal distributions as references, for targets with several modes. The components are the normal
+# distributions of the basins, and one with their common mean and covariance, which covers the mass between them.
+# Refitted by the EM algorithm. Called by the scout, the rungs and the loop. See src/reference.c.
 
-# normals: those of the scout, the best first, with their ELBOs. The coordinates of the reference are those in which the
-# covering normal distribution is standard. Half of the weight of a basin is by its ELBO, which is rough, and half the
-# same for all. Of basins that are copies of each other `basins` has one, and `mixture` all copies.
+# The mixture for `normals`, which have their ELBOs and are sorted, the best first. Its coordinates are those of the
+# covering normal distribution. The weight of a basin is the mean of its share by ELBO and an equal share, since ELBOs
+# are rough. Of basins that are copies of each other under a symmetry `basins` has one, and `mixture` all.
 new_mixture_reference <- function(normals, copies = NULL) {
   normals <- without_copies(normals, copies)
   moves <- lapply(normals, distinct_moves, copies)
@@ -20,7 +21,7 @@ new_mixture_reference <- function(normals, copies = NULL) {
   with_basins(reference, as_mixture(inner, weights))
 }
 
-# The reference with these basins and their copies.
+# The reference with these basins, and the mixture of all their copies.
 with_basins <- function(reference, basins) {
   reference$basins <- basins
   all <- with_all_copies(basins, reference)
@@ -29,17 +30,14 @@ with_basins <- function(reference, basins) {
   reference
 }
 
-# These components with the covering normal distribution, which is standard in the coordinates, as the last one.
+# The mixture with the covering normal distribution, standard in the reference's coordinates, as the last component.
 with_cover <- function(normals, weights) {
   d <- length(normals[[1]]$mean)
   standard <- list(mean = numeric(d), L = diag(d))
-  as_mixture(
-    c(normals, list(standard)),
-    c((1 - rules$covering_part) * weights / sum(weights), rules$covering_part)
-  )
+  as_mixture(c(normals, list(standard)), c((1 - rules$covering_part) * weights / sum(weights), rules$covering_part))
 }
 
-# The mixture as the core reads it: `factors` are the inverses of the lower triangular factors L.
+# The mixture as the C core reads it: `factors` are the inverses of the Cholesky factors L, also lower triangular.
 as_mixture <- function(normals, weights) {
   d <- length(normals[[1]]$mean)
   list(
@@ -61,7 +59,7 @@ print.smc_reference_mixture <- function(x, ...) {
   invisible(x)
 }
 
-# Component k as a normal distribution, list(mean, L).
+# Component k as list(mean, L).
 component <- function(mixture, k) {
   W <- matrix(mixture$factors[, , k], nrow(mixture$means))
   list(mean = mixture$means[, k], L = forwardsolve(W, diag(nrow(W))))
@@ -92,7 +90,7 @@ draw_mixture <- function(mixture, n) {
   z
 }
 
-# For each basin of a reference the moves, as numbers of rows, that lead to different places.
+# For each basin of a reference the indices of the symmetries that give its distinct copies.
 moves_of_basins <- function(basins, reference) {
   frame <- normal_of(reference, nrow(basins$means))
   lapply(seq_along(basins$weights), function(k) {
@@ -100,7 +98,7 @@ moves_of_basins <- function(basins, reference) {
   })
 }
 
-# The basins of a reference in its coordinates, each followed by its copies.
+# The basins of a reference with all their copies, in its coordinates. The copies of a basin are adjacent.
 with_all_copies <- function(basins, reference, moves = moves_of_basins(basins, reference)) {
   copies <- reference$copies
   if (is.null(copies)) {
@@ -114,8 +112,8 @@ with_all_copies <- function(basins, reference, moves = moves_of_basins(basins, r
   as_mixture(inner, rep(basins$weights / lengths(moves), lengths(moves)))
 }
 
-# Points in the coordinates of a reference, each moved from the copy to which it most probably belongs to the basin
-# itself.
+# Points in the coordinates of a reference, each moved from the copy of a basin to which it most likely belongs to that
+# basin.
 fold_copies <- function(z, reference) {
   copies <- reference$copies
   frame <- normal_of(reference, ncol(z))
@@ -129,12 +127,12 @@ fold_copies <- function(z, reference) {
   z
 }
 
-# The reference with its basins fitted to weighted points in its coordinates, after each point has been moved from its
-# copy to the basin; and with all copies of these.
+# The basins of a reference refitted to weighted points in its coordinates, after fold_copies().
 refit_basins <- function(reference, z, w) {
   fit_mixture(reference$basins, if (is.null(reference$copies)) z else fold_copies(z, reference), w)
 }
 
+# The same, with all copies.
 refit_all_copies <- function(reference, z, w) with_all_copies(refit_basins(reference, z, w), reference)
 
 # The reference with its mixture fitted to a record's particles; with their mean log density on the unconstrained scale,
@@ -163,14 +161,12 @@ refit_mixture <- function(record) {
   )
 }
 
-# The mixture fitted to weighted points by the EM algorithm, without components to which too few points belong.
+# The mixture fitted to weighted points by the EM algorithm. Components to which too few points belong are dropped.
 fit_mixture <- function(mixture, z, w) {
   for (step in seq_len(em_steps)) {
     parts <- log_components(mixture, z)
     belongs <- exp(parts - log_mixture(mixture, z)) * w
-    normals <- lapply(seq_len(ncol(belongs)), function(k) {
-      moments_of(z, belongs[, k] / sum(belongs[, k]))
-    })
+    normals <- lapply(seq_len(ncol(belongs)), function(k) moments_of(z, belongs[, k] / sum(belongs[, k])))
     found <- !vapply(normals, is.null, NA)
     if (!any(found)) {
       return(mixture)
@@ -180,7 +176,7 @@ fit_mixture <- function(mixture, z, w) {
   mixture
 }
 
-# The normal distribution with the mean and covariance of the mixture with equal weights.
+# The normal distribution with the mean and covariance of the equally weighted mixture of `normals`.
 covering <- function(normals) {
   means <- do.call(rbind, lapply(normals, `[[`, "mean"))
   mean <- colMeans(means)

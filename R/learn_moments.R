@@ -1,14 +1,17 @@
-# Moments form of a conditional block: location and log scale of each child are linear in features of its parents, v =
-# m(t) + exp(s(t)) z in the coordinates v = W^-1 u. If z is standard normal, its score is -z, so that coefficients are
-# found by least squares of the residual exp(s) g + (v - m) exp(-s), where g is the score of v. See src/map_moments.c.
+# Moments form of a conditional block: v = m(t) + exp(s(t)) z, where t are the parents, v = W^-1 u the children in
+# linearly transformed coordinates, z standard normal, and m and s linear in features. For the true m and s the score
+# of z is -z. So the fit minimises the sum of squares of exp(s) g + (v - m) exp(-s), where g is the score of v (a Fisher
+# divergence), by the Gauss-Newton method. Called by learn_chain.R. See src/map_moments.c.
 
-# b: coefficients of the location, on the columns of of_b; s: of the log scale, on those of of_s.
+# list(scale, z, r): the scale exp(s), the standardised child and the residual, at each point. b, s: coefficients of the
+# location and log scale. of_b, of_s: values of their features.
 residual_of <- function(v, g, of_b, of_s, b, s) {
   scale <- exp(drop(of_s %*% s))
   z <- (v - drop(of_b %*% b)) / scale
   list(scale = scale, z = z, r = scale * g + z)
 }
 
+# The Jacobian of the residual with respect to b and s. at: of residual_of().
 residual_slopes <- function(at, g, of_b, of_s) cbind(-of_b / at$scale, of_s * (at$scale * g - at$z))
 
 # The fit of one child that starts from the coefficients b of its location and s of its log scale, which belong to the
@@ -24,14 +27,14 @@ gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
   c(list(b = found$free[is_b], s = found$free[!is_b], on_b = on_b, on_s = on_s), found[c("left", "at")])
 }
 
-# The fit with a location linear in the parents and a constant scale, which is the first one.
+# The fit with a location linear in the parents and a constant scale, where the search starts.
 linear_child <- function(v, g, phi, n_linear) {
   linear <- seq_len(n_linear)
   gauss_newton(v, g, phi, linear, 1L, drop(least_squares(phi[, linear, drop = FALSE], v)), 0)
 }
 
-# Another first fit, with a log scale linear in the parents, too. It starts from the scale sqrt |(v - m) / g|, which is
-# right for normal densities. NULL where that is not finite.
+# The fit with location and log scale linear in the parents, started from the scale sqrt |(v - m) / g|, which is exact
+# for a normal density. NULL if numbers overflow.
 scaled_child <- function(v, g, phi, n_linear) {
   linear <- seq_len(n_linear)
   design <- phi[, linear, drop = FALSE]
@@ -48,8 +51,8 @@ scaled_child <- function(v, g, phi, n_linear) {
   if (all(is.finite(c(b, s)))) gauss_newton(v, g, phi, linear, linear, b, s)
 }
 
-# The group of features, of the location or of the log scale, with which least of the residual is left for their
-# number, if that is enough: list(on_b, on_s), the numbers of all that are then free.
+# The group of features, for the location or the log scale, with the largest gain_in(): list(on_b, on_s), the columns
+# that are free with this group; NULL if no group gains.
 next_features <- function(fit, g, phi, groups) {
   n <- length(g)
   if (!isTRUE(fit$left >= n * least_nats && is.finite(fit$left))) {
@@ -66,8 +69,8 @@ next_features <- function(fit, g, phi, groups) {
   left <- sum(r^2)
   taken <- cross_product(Q, all)
   h <- drop(cross_product(all, r))
-  # normal equations of columns of unit length, of which those present have taken their part
-  worth <- function(group) {
+  # by normal equations of the new columns, scaled to unit length, after projection on the present ones
+  gain_of_group <- function(group) {
     new <- setdiff(group, present)
     products <- cross_product(all[, new, drop = FALSE])
     size <- sqrt(diag(products)) + .Machine$double.xmin
@@ -79,18 +82,18 @@ next_features <- function(fit, g, phi, groups) {
     gain_in(left, left - sum(h[new] / size * step), length(new), n)
   }
   groups <- c(groups$location, lapply(groups$log_scale, `+`, ncol(phi)))
-  worths <- vapply(groups, worth, 0)
-  best <- groups[[which.max(worths)]]
-  if (max(worths) > 0) {
+  gains <- vapply(groups, gain_of_group, 0)
+  best <- groups[[which.max(gains)]]
+  if (max(gains) > 0) {
     is_b <- best <= ncol(phi)
     list(on_b = union(fit$on_b, best[is_b]), on_s = union(fit$on_s, best[!is_b] - ncol(phi)))
   }
 }
 
-# What k more features are worth, in log likelihoods of n residuals, where they leave so much less of them. What is
-# left counts only as far as it matters.
+# The gain in log likelihood of n residuals, less the BIC's penalty (Schwarz, 1978), if k more features lower the sum of
+# squares from `left` to `left_new`; 0 if the decrease is too small. A small constant bounds the gain of an exact fit.
 gain_in <- function(left, left_new, k, n) {
-  # residuals that are not finite gain nothing, and rounding may leave less than none
+  # residuals that are not finite gain nothing, and rounding may make left_new negative
   if (!isTRUE(left - left_new >= 2 * n * least_nats && is.finite(left_new))) {
     return(0)
   }
@@ -99,7 +102,7 @@ gain_in <- function(left, left_new, k, n) {
   n / 2 * log((left + slight) / (left_new + slight)) - k * log(n) / 2
 }
 
-# One child: groups of features are added one at a time, as long as the residual falls.
+# The fit of one child by forward selection: groups of features are added one at a time, while the residual decreases.
 search_child <- function(v, g, phi, n_linear, groups) {
   n <- length(v)
   fit <- linear_child(v, g, phi, n_linear)
@@ -109,7 +112,7 @@ search_child <- function(v, g, phi, n_linear, groups) {
     fit <- scaled
     more <- next_features(fit, g, phi, groups)
   }
-  # those that are added come last
+  # coefficients of added features come last and start at 0
   started <- function(x, on) c(x, numeric(length(on) - length(x)))
   while (!is.null(more)) {
     richer <- gauss_newton(v, g, phi, more$on_b, more$on_s, started(fit$b, more$on_b), started(fit$s, more$on_s))
@@ -120,7 +123,7 @@ search_child <- function(v, g, phi, n_linear, groups) {
   fit
 }
 
-# In the coordinates v = W^-1 u, W lower triangular.
+# The block of all children in the coordinates v = W^-1 u, where W is lower triangular.
 fit_moments_in <- function(x, g, children, parents, W) {
   all <- grouped_features(parents, x)
   phi <- feature_values(all$features, x)
@@ -131,12 +134,12 @@ fit_moments_in <- function(x, g, children, parents, W) {
   new_moments(children, all$features, fits, W, ncol(x))
 }
 
-# These children, and their scores, in the coordinates v = W^-1 u.
+# The children and their scores in the coordinates v = W^-1 u: list(v, g).
 in_coordinates <- function(W, x, g, children) {
   list(v = t(forwardsolve(W, t(x[, children, drop = FALSE]))), g = g[, children, drop = FALSE] %*% W)
 }
 
-# The block of these fits, a child each, with the features that they use; d: of all coordinates.
+# The block of these fits, one for each child, with the features that they use. d: the number of all coordinates.
 new_moments <- function(children, features, fits, W, d) {
   of_all <- function(x, on) replace(numeric(ncol(features)), on, x)
   b <- do.call(rbind, lapply(fits, function(fit) of_all(fit$b, fit$on_b)))
@@ -152,7 +155,7 @@ new_moments <- function(children, features, fits, W, d) {
   list(form = "moments", children = children, W = W, maps = c(list(map), mixed))
 }
 
-# Again to these points, with the same features.
+# The block with the same features, fitted to these points.
 refit_moments <- function(block, x, g) {
   map <- block$maps[[1]]
   phi <- feature_values(map$features, x)
@@ -165,7 +168,8 @@ refit_moments <- function(block, x, g) {
   new_moments(block$children, map$features, fits, block$W, ncol(x))
 }
 
-# In the children's own coordinates, or in those in which they are independent given the parents, if that is likelier.
+# The block in the children's own coordinates, or whitened by their precision given the parents if that has a higher
+# mean log density.
 search_moments <- function(x, g, children, parents) {
   own <- fit_moments_in(x, g, children, parents, diag(child_scales(x, g, children), length(children)))
   if (length(children) == 1) {

@@ -1,22 +1,23 @@
-# Natural form of a conditional block: given its parents t, the children u are normal with a precision matrix Q(t) and a
-# pull r(t) = Q(t) m(t), both linear in features of t. Their score is r(t) - Q(t) u, so that the fit is linear least
-# squares. With an exponential in Q, r has its products with each parent, so that the mean m can be linear in the
-# parents where Q is large. See src/map_precision.c.
+# Natural form of a conditional block: given its parents t, the children u are normal with a precision matrix Q(t) and
+# a linear term r(t) = Q(t) m(t), the pull, both linear in features of t. If Q has an exponential, r also has its
+# products with each parent, so that the mean m can be linear in the parents where Q is large. The score of the
+# children is r(t) - Q(t) u, so that minimising the Fisher divergence is linear least squares. Called by learn_chain.R.
+# See src/map_precision.c.
 
-# An entry of the precision is kept if its t statistic is above this.
+# An entry of the precision is kept if its t statistic exceeds this.
 least_t <- 3
-# A pattern with a larger share of entries counts as filled: then only the entries that scores show are kept.
+# If more than this share of a pattern is filled, only those entries are kept that the scores show.
 most_filled <- 0.5
-# Q(t) must be positive definite at parents whose deviations are so many times those of the points.
+# Q(t) must also be positive definite at the parents multiplied by this.
 wide_parents <- 1.25
-# Above so many children least squares of all rows have common weights, and so one decomposition.
+# With more children the least squares of all rows have common weights, which takes a single decomposition.
 most_own_weights <- 16
-# Rates of the exponentials of a parent in a precision: for a log scale, a log variance or log precision, and the log
-# scale of non-centred effects.
+# Rates of the exponentials of a parent: for a log scale, for a log variance or a log precision, and (two together) for
+# the log scale of effects in the non-centred parametrisation.
 precision_rates <- list(-2, -1, 1, 2, c(1, 2))
 
-# The unit of each child in which points and scores have the same spread; the spread of its points if its score is
-# constant.
+# A scale for each child: the square root of the ratio of the spreads of its values and its scores; the spread of its
+# values if the score is constant.
 child_scales <- function(x, g, children) {
   of_points <- spreads(x[, children, drop = FALSE])
   of_scores <- spreads(g[, children, drop = FALSE])
@@ -24,10 +25,10 @@ child_scales <- function(x, g, children) {
   ifelse(scale < largest_scale * of_points, scale, of_points)
 }
 
-# In units of the spread of a child: with a larger scale, its score is constant up to rounding.
+# Largest scale relative to the spread of a child: beyond, its score is constant up to rounding.
 largest_scale <- 1e6
 
-# One over the conditional mean square of a score given the parents, by regression of the logarithm of its square.
+# The inverse mean squares of scores given the parents, by log-linear regression on `design`.
 score_weights <- function(g, design) {
   # the mean of the logarithm of a squared standard normal variable is -1.27
   log_square <- log(g^2 + rep(1e-12 * colMeans(g^2), each = nrow(g)) + .Machine$double.xmin)
@@ -35,8 +36,8 @@ score_weights <- function(g, design) {
   exp(pmax(pmin(log_weights, largest_exponent), -largest_exponent))
 }
 
-# Weighted least squares of each column of y on its own columns of `design`: list(coef, se, residual), with a row of
-# `coef` and `se` for each column of y. common: whether all columns have the same weights.
+# Weighted least squares of each column j of y on the columns on[[j]] of `design`: list(coef, se, residual). `coef` and
+# `se` have a row for each column of y. common: whether all use the mean weights.
 least_squares_by_row <- function(design, y, weights, on, common) {
   if (common) weights <- matrix(rowMeans(weights), nrow(y), ncol(y))
   root <- sqrt(weights)
@@ -60,8 +61,8 @@ least_squares_by_row <- function(design, y, weights, on, common) {
   list(coef = coef, se = se * sqrt(colSums(residual^2 * weights) / free), residual = residual)
 }
 
-# What all fits of the same children given the same parents share: children and scores in units of the children's
-# scales, and centred parents. pattern: which variables depend on each other; NULL where that is not known.
+# The data for fits of the same children given the same parents: scaled children u and their scores, centred parents t.
+# Centring changes an exponential by a factor only. pattern: the sparsity pattern of all variables, or NULL.
 natural_points <- function(x, g, children, parents, pattern = NULL) {
   scale <- child_scales(x, g, children)
   centre <- apply(x[, parents, drop = FALSE], 2, stats::median)
@@ -73,9 +74,9 @@ natural_points <- function(x, g, children, parents, pattern = NULL) {
   )
 }
 
-# The block with these features; it has `maps` only if its precision is positive definite. free: features x children x
-# (1 + children), which entries of the pulls (first) and of the precision are free. terms: the features, as of
-# linear_terms(). again: whether a second fit has weights by the residuals of the first.
+# The block with these features. It has `maps` only if its precision is positive definite. free: a logical array
+# features x children x (1 + children) of the free entries of the pulls (first) and the precisions. terms: the
+# features, as of linear_terms(). again: whether to refit with weights by the residuals of the first fit.
 fit_natural <- function(points, terms, free, again = FALSE) {
   p <- length(points$children)
   K <- dim(free)[1]
@@ -117,7 +118,7 @@ fit_natural <- function(points, terms, free, again = FALSE) {
   if (is_wide) with_maps(block, points, phi) else block
 }
 
-# The block with the matrix of each feature replaced by its positive part, and the pulls fitted again.
+# The block with the matrix of each feature projected on the positive semidefinite matrices, and the pulls refitted.
 cut_positive <- function(block, points, phi) {
   p <- length(block$children)
   left <- points$score
@@ -133,35 +134,36 @@ cut_positive <- function(block, points, phi) {
   block
 }
 
-# A constant and each of q parents, as terms (see learn_terms.R).
+# A constant and the q parents, as terms (see learn_terms.R).
 linear_terms <- function(q) {
   none <- matrix(0, q + 1, q)
   replace(stats::setNames(rep(list(none), length(parts_of_term)), parts_of_term), "degrees", list(rbind(0, diag(q))))
 }
 
-# These terms with the exponential of these rates, and its product with each of the other parents.
+# The terms with added ones: the exponential of the parents with these rates, and its products with each other parent.
 with_exponential <- function(terms, rates) {
   linear <- lapply(linear_terms(length(rates)), function(part) part[c(TRUE, rates == 0), , drop = FALSE])
   linear$powers <- sweep(linear$powers, 2, rates, "+")
   Map(rbind, terms, linear)
 }
 
-# The terms of exponentials with these rates, a list of vectors, alone.
+# Only the terms that with_exponential() adds. powers: a list of vectors of rates.
 exponentials <- function(powers) {
   none <- lapply(linear_terms(length(powers[[1]])), function(part) part[0, , drop = FALSE])
   Reduce(with_exponential, powers, none)
 }
 
+# The values of terms, bounded so that their squares do not overflow.
 bounded_values <- function(terms, t) {
   most <- exp(largest_exponent)
   pmax(pmin(values_of(terms, t), most), -most)
 }
 
-# Which terms are exponentials or constants, which a precision may contain.
+# Which of the terms are pure exponentials (or constant): the precision has these only.
 of_precision <- function(terms) rowSums(terms$degrees) == 0
 
-# Whether Q(t) is positive definite also at wider parents. It is linear in the features, and so is checked where one of
-# these is smallest or largest.
+# Whether Q(t) is positive definite, also for parents beyond the points. Since Q is linear in the features, only the
+# points where a feature is smallest or largest are checked.
 is_precision_wide <- function(block, points, phi) {
   p <- length(block$children)
   wide <- rbind(bounded_values(block$terms, wide_parents * points$t), phi)
@@ -170,18 +172,20 @@ is_precision_wide <- function(block, points, phi) {
   all(is.finite(Q)) && all(apply(Q, 1, function(q) !is.null(factor_or_null(matrix(q, p)))))
 }
 
-# The log density of the children, or of these columns, under a block, without the constant.
+# The log density of the children under the block, or of the given columns, without the constant of a normal
+# distribution.
 log_density_by <- function(block, x, columns = block$children) {
   at <- inverse_maps(block$maps, x)
   at$log_jacobian - rowSums(at$x[, columns, drop = FALSE]^2) / 2
 }
 
-# The block with its maps from z to x: in the basis in which Q is diagonal, where Q is a sum of at most two terms.
+# The block with its maps, from z to x: in the basis in which Q is diagonal, if Q is a sum of at most two terms.
 with_maps <- function(block, points, phi) {
   p <- length(block$children)
   A <- lapply(seq_len(nrow(block$A)), function(k) matrix(block$A[k, , ], p))
   used <- which(vapply(A, function(Q) any(Q != 0), NA))
-  form <- if (p > 1) diagonal_form(block$children, A[used], used, colMeans(abs(phi)), t(block$b), points$d, points$scale)
+  size <- colMeans(abs(phi))
+  form <- if (p > 1) diagonal_form(block$children, A[used], used, size, t(block$b), points$d, points$scale)
   if (is.null(form)) {
     ordered <- elimination(Reduce(`|`, lapply(A, `!=`, 0), diag(p) > 0))
     at <- matrix(ordered$order[which(ordered$entries > 0, arr.ind = TRUE)], ncol = 2)
@@ -199,9 +203,8 @@ with_maps <- function(block, points, phi) {
 
 # the search ------------------------------------------------------------------
 
-# Blocks of these children given these parents, one with more features after the other: first those in which the pull
-# is linear, and the precision has only the entries that second derivatives or else the scores show; then with the
-# exponentials that take most of the residual away.
+# Forward selection. It starts with a linear pull and a constant precision, whose nonzero entries are found by second
+# derivatives or else by scores; richer_natural() then adds exponentials.
 natural_start <- function(points) {
   p <- length(points$children)
   pattern <- points$pattern
@@ -211,7 +214,7 @@ natural_start <- function(points) {
   c(linear_natural(points, pattern), list(pattern = pattern))
 }
 
-# With one precision for all parents, which has entries where `pattern` is true.
+# The block with a linear pull and a constant precision, which has entries where `pattern` is TRUE.
 linear_natural <- function(points, pattern = TRUE) {
   p <- length(points$children)
   q <- length(points$parents)
@@ -221,7 +224,7 @@ linear_natural <- function(points, pattern = TRUE) {
   fit_natural(points, linear_terms(q), free)
 }
 
-# The next block of the search; NULL where nothing is to be gained, or the points are too few for its coefficients.
+# The block with the best exponentials added; NULL if none gains, or there are too few points for the coefficients.
 richer_natural <- function(block, points) {
   best <- best_exponentials(block, points)
   if (is.null(best)) {
@@ -239,14 +242,14 @@ richer_natural <- function(block, points) {
   c(fit_natural(points, terms, free, again = TRUE), list(pattern = block$pattern))
 }
 
-# Again to these points, with the same features; NULL where that has no precision.
+# The block with the same features, fitted to these points; NULL if its precision is not positive definite.
 refit_natural <- function(block, x, g) {
   points <- natural_points(x, g, block$children, block$parents)
   again <- fit_natural(points, block$terms, block$free, again = TRUE)
   if (!is.null(again$maps)) again
 }
 
-# With the entries of with_exponential().
+# The array of free entries extended by the terms of with_exponential(). q: the number of other parents.
 with_free <- function(free, pattern, q) {
   n <- dim(free)[1]
   both <- array(FALSE, dim(free) + c(1 + q, 0, 0))
@@ -256,7 +259,8 @@ with_free <- function(free, pattern, q) {
   both
 }
 
-# Powers of the parents that may be added: one parent's, or those of two where one is in the block already.
+# The exponentials that may be added, each a list of vectors of rates: of one parent, or of two if that of one is in the
+# block already.
 candidate_powers <- function(block) {
   q <- ncol(block$terms$powers)
   unit <- function(k, rates) lapply(rates, function(rate) replace(numeric(q), k, rate))
@@ -273,6 +277,8 @@ candidate_powers <- function(block) {
   Filter(is_new, c(alone, pairs))
 }
 
+# The candidate with the largest gain, in log likelihood of the residuals with the penalty of the BIC (Schwarz, 1978);
+# NULL if none gains. Candidates are compared with common weights for all children.
 best_exponentials <- function(block, points) {
   n <- nrow(points$u)
   p <- length(points$children)
@@ -305,15 +311,14 @@ best_exponentials <- function(block, points) {
     diag(A) <- diag(A) + 1e-9
     taken <- taken_by_row(A, cross_product(columns, E), block$pattern, ncol(f), ncol(f_Q))
     n_free <- ncol(f) + ncol(f_Q) * rowSums(block$pattern)
-    # in log likelihoods of the residuals
     sum(pmax(-n / 2 * log(pmax(1 - taken / (total + .Machine$double.xmin), 1e-12)) - n_free * log(n) / 2, 0))
   }, 0)
   k <- which.max(gains)
   if (isTRUE(gains[k] > 0)) candidates[[k]]
 }
 
-# What the columns of each row's pattern take of the square of its residual, by the normal equations A, h, in which
-# n_pull columns of the pull are followed by one a child for each of n_features.
+# The decrease in the sum of squared residuals of each child by the new columns in its row of the pattern, from normal
+# equations A, h: n_pull columns for the pull, then one for each child and each of n_features.
 taken_by_row <- function(A, h, pattern, n_pull, n_features) {
   if (all(pattern)) {
     return(colSums(h * solved(A, h)))

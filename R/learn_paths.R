@@ -1,30 +1,29 @@
-# Quasi-Newton paths: the scout's way from its starts to the modes. See src/scout.c.
+# Paths of quasi-Newton optimisation (L-BFGS, as in Pathfinder) from overdispersed starts to the modes. Called by
+# find_basins(). See src/scout.c.
 
-# Paths start from scales of 1 to this: data in raw units have coefficients in the hundreds.
+# Largest standard deviation of starts; the smallest is 1. Data in raw units have coefficients in the hundreds.
 widest_start <- 100
-# Most points of a quasi-Newton path. Most paths end sooner, and eight that do not cost a
-# hundredth of a fit.
+# Largest number of points of a path. Most paths end sooner, and eight that do not cost a hundredth of a fit.
 most_path_evals <- 150
-# A start where the target is impossible is halved so often: 2^-30 of it is 0 within 1e-7.
+# Largest number of halvings of a start where the density is 0: 2^-30 of it is 0 within 1e-7.
 most_start_halvings <- 30
-# Points of a batch, and batches, that are tried if all starts are impossible: six variables in
-# random order are in the required one at one point of 720.
+# If the density is 0 at all starts, so many batches of so many points are tried: six variables in random order have the
+# required order at one point of 720.
 start_batch <- 512
 most_start_batches <- 8
-# A path ends where its next step can gain no more log density than the least error that a fit
-# claims (`least_bridge_error`).
+# A path ends when its next step can gain at most this log density: the smallest error that a fit reports
+# (`least_bridge_error`).
 path_tolerance <- 1e-4
 
-# Starts near and far: normal, with standard deviations from 1 to `widest_start`. A row
-# a start.
+# n normal starts, a row each, with standard deviations evenly spaced in the logarithm from 1 to `widest_start`.
 scattered_starts <- function(dim, n) {
   scale <- exp(seq(0, log(widest_start), length.out = max(n, 2)))[seq_len(n)]
   matrix(stats::rnorm(n * dim), n, dim) * scale
 }
 
-# All paths go side by side, so that their points share calls of the target. They begin where log densities have no
-# digits left only where they would not begin at all. Returns the paths that began at a point of finite density, each a
-# list with its end `x`, the log density `f` there, and its `points`.
+# Runs all paths in parallel, so that their points share calls of the target. If no start is possible otherwise, log
+# densities so low that they have no digits left are admitted (far = TRUE). Returns the paths that began at a point of
+# finite log density, each a list with its end `x`, the log density `f` there, and its `points`.
 climb <- function(evaluate, starts, start) {
   at <- evaluate_starts(evaluate, starts, start)
   if (all(at$log_density == -Inf)) {
@@ -35,18 +34,17 @@ climb <- function(evaluate, starts, start) {
   .Call(r_climb, evaluate, rows_of(at, at$log_density > -Inf), most_path_evals, path_tolerance)
 }
 
-# Starts where the target is impossible are brought nearer to 0; and where it is impossible there too, to
-# the point that the model comes with. If all are impossible still, as where variables must be in order,
-# others take their place.
+# Evaluates the starts x. Those of density 0 are moved towards 0; if that fails, towards the model's own start. If all
+# have density 0 still, as with ordered variables, possible_starts() replaces them.
 evaluate_starts <- function(evaluate, x, start) {
   at <- bring_nearer(evaluate, c(list(x = x), evaluate(x)), x, numeric(ncol(x)))
   if (!is.null(start)) at <- bring_nearer(evaluate, at, x, start)
   if (any(at$log_density > -Inf)) at else possible_starts(evaluate, at)
 }
 
-# The starts, with possible points, as many as are found, in the places of the first. Half of the points that are
-# tried have all variables moved together, since they may have to be small, all of them; and a half are in
-# ascending order, or in descending order, since variables may have to be, and of eight few are by chance.
+# The starts, the first ones replaced by random points of positive density, as many as are found. Half of the points
+# tried have a common random shift, for models whose variables must all be small or large. Half are sorted, in ascending
+# or descending order, since random points of eight variables are rarely sorted.
 possible_starts <- function(evaluate, at) {
   found <- at$x[0, , drop = FALSE]
   n <- start_batch
@@ -62,7 +60,7 @@ possible_starts <- function(evaluate, at) {
   c(at["x"], evaluate(at$x))
 }
 
-# Of every eight rows two with their values in ascending order, and two in descending order.
+# The matrix with two of every eight rows sorted in ascending order, and two in descending order.
 in_order <- function(x) {
   turn <- seq_len(nrow(x)) %% 8
   sorted <- function(rows, decreasing) {
@@ -73,7 +71,8 @@ in_order <- function(x) {
   x
 }
 
-# at: list(x, log_density, gradient) of the starts, of which `x` are the first places.
+# The starts with those of density 0 moved towards `centre` by repeated halving. at: list(x, log_density, gradient) of
+# the current starts. x: the original ones.
 bring_nearer <- function(evaluate, at, x, centre) {
   away <- sweep(x, 2, centre)
   for (attempt in seq_len(most_start_halvings)) {
@@ -90,11 +89,7 @@ bring_nearer <- function(evaluate, at, x, centre) {
   at
 }
 
-# Some of points with their densities, as functions like counted_density() return them.
+# Some rows of evaluated points: list(x, log_density, gradient).
 rows_of <- function(at, rows) {
-  list(
-    x = at$x[rows, , drop = FALSE],
-    log_density = at$log_density[rows],
-    gradient = at$gradient[rows, , drop = FALSE]
-  )
+  list(x = at$x[rows, , drop = FALSE], log_density = at$log_density[rows], gradient = at$gradient[rows, , drop = FALSE])
 }

@@ -1,24 +1,23 @@
-# Coordinates that are exactly normal given others: effects of groups given the scales and correlations of a model, and
-# whatever else enters a likelihood linearly with normal errors. Given the others, the gradient by such coordinates u is
-# -(Q u - r), with a precision matrix Q and a pull r that depend only on the others. Differences of gradients at some
-# draws therefore show which coordinates these are, and Q and r there without error. In models both are sums of terms,
-# each a product with one factor for each given coordinate t,
+# Children that are exactly normal given their parents: for example the effects of groups given the scales of a model.
+# The gradient by children u is then r(t) - Q(t) u, with a precision matrix Q and a linear term r, called the pull, that
+# depend on the parents t only. So differences of gradients give Q and r at any t exactly. In most models both are sums
+# of terms, each a product with one factor for each parent,
 #   exp(power t) t^degree / (cosh(rate t)^fall (1 + t^2)^(root / 2)),
-# since scales are exponentials of coordinates, coefficients the coordinates themselves, and correlations hyperbolic
-# tangents, logistic functions or t / sqrt(1 + t^2). See src/map_precision.c. learn_spaces.R calls precision_given().
+# since scales are exponentials of parents, coefficients are parents themselves, and correlations are hyperbolic
+# tangents, logistic functions or t / sqrt(1 + t^2). Called by next_level(). See src/map_precision.c.
 
-# Given coordinates that are further from 0 than this are also probed around 0: beyond, 1 + exp(t) differs from 1 or
-# exp(t) by less than 2 %.
+# If no terms are found, parents farther from 0 than this are moved towards 0: beyond, 1 + exp(t) is 1 or exp(t) up to
+# 2 %.
 one_function_beyond <- 4
-# Given coordinates that are further from 0 than this are no logarithms; they are moved by a thousandth of their size.
+# Parents farther from 0 than this are not logarithms of scales. Their steps are a thousandth of their means.
 beyond_logarithms <- 1000
-# In the basis in which a sum of two terms is diagonal, an element above minus this share counts as 0.
+# Diagonal entries in the basis that diagonalises a sum of two terms may be negative up to this by rounding.
 least_diagonal <- 1e-5
-# A precision is invalid where a pivot is below this share of the smallest one at the points.
+# Share of the smallest pivot at the fitted points, below which the precision does not count as positive definite.
 least_pivot <- 1e-3
 
-# Some of the points, with the sizes of moves from these and the scales of gradients. NULL where there are no gradients,
-# or there is only one coordinate.
+# A sample of the points for probing the target, with scales: sd and step of each coordinate, `move` for parents, sd and
+# rounding of gradients. NULL if the points have no gradients, or a single coordinate.
 probes_among <- function(points) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
@@ -32,14 +31,15 @@ probes_among <- function(points) {
     sd = sd, step = probe_step * sd, move = pmax(1, abs(points$mean) / beyond_logarithms),
     draws = points$x, w = points$w, deviations = sqrt(points$w) * points$x
   )
-  # what a gradient that does not change has beside its mean is rounding
+  # the spread of a constant gradient is rounding
   at$g_rounding <- sqrt(rounding_of_entry * weighted_squares(points$g, points$w))
   at$g_sd <- pmax(weighted_sd(points$g, points$w), at$g_rounding, .Machine$double.xmin)
   at
 }
 
-# The map that makes all other coordinates standard normal given these (see learn_spaces.R); NULL where none is found.
-# at: of probes_among(); density: of counted_density().
+# The precision map of all other coordinates given those in `given`, the parents: a change of variables (see
+# learn_spaces.R). NULL if the others are not normal given the parents. at: of probes_among(). density: of
+# counted_density().
 precision_given <- function(at, given, density) {
   at$given <- sort(given)
   at$others <- setdiff(seq_along(at$mean), given)
@@ -58,8 +58,8 @@ precision_given <- function(at, given, density) {
   }
 }
 
-# The same points, with given coordinates that are far from 0 centred at 0, where an exact form holds as well. Far from
-# 0 different functions are hard to tell apart: 1 + exp(t) is 1 for all small t. NULL where no coordinate is far from 0.
+# The same points with parents that are far from 0 centred at 0. An exact form holds there as well, and far out
+# different functions are alike: 1 + exp(t) is 1 for all very negative t. NULL if no parent is far from 0.
 not_far_out <- function(at) {
   far <- at$given[abs(colMeans(at$x[, at$given, drop = FALSE])) > one_function_beyond]
   if (length(far) > 0) {
@@ -70,11 +70,11 @@ not_far_out <- function(at) {
 
 # the fit ----------------------------------------------------------------------
 
-# The map; NULL where the terms of Q and r are not found. Along the axis of each given coordinate the entries of Q and r
-# are sums of a few functions of it, so that in general they are sums of products of these functions.
+# The precision map; NULL if the terms of Q and r are not found. Along the axis of each parent the entries are sums of a
+# few functions of it, so that in general they are sums of products of these functions.
 fit_precision <- function(at, density) {
   ordered <- elimination(at$pattern)
-  # for each coordinate given, points along its axis, and where its terms are fitted
+  # for each parent: points along its axis, and points to which its terms are fitted
   n_points <- length(at$given) * (n_along_axis * n_axes + n_linear_probes)
   n_asked <- (1 + max(at$colours$colour)) * (n_points + n_probes)
   if (n_asked > rules$most_probe_evals) {
@@ -85,8 +85,8 @@ fit_precision <- function(at, density) {
   if (!is.null(found)) new_precision(at, ordered, found, lower)
 }
 
-# The map with these coefficients, perhaps with a `basis` (see change_maps()); NULL where Q is not positive definite, or
-# the map would take too long. found: of find_terms().
+# The precision map with these coefficients, perhaps with a `basis` (see change_maps()). NULL if Q is not positive
+# definite at the fitted points, or its factorisation would take too long. found: of find_terms().
 new_precision <- function(at, ordered, found, lower) {
   of_Q <- found$coefficients[seq_len(nrow(lower)), , drop = FALSE]
   of_r <- found$coefficients[-seq_len(nrow(lower)), , drop = FALSE]
@@ -115,13 +115,13 @@ new_precision <- function(at, ordered, found, lower) {
   if (is_finite(change[c("factors", "precision", "pull", "least")]) && all(least > .Machine$double.xmin)) change
 }
 
-# The work of a sparse factorisation: the sum over the columns of the factor of their squared numbers of entries. A
-# factorisation takes half as many multiplications at each point, its derivatives as many. A basis takes 3 p^2 with
-# gradients, for p coordinates.
+# The cost of a sparse factorisation: the sum of squared column counts of the factor. It takes half as many
+# multiplications at each point, and its derivatives as many. A basis takes 3 p^2, with gradients, for any Q.
 factor_work <- function(ordered) sum(colSums(ordered$entries > 0)^2)
 
-# The map by the factor of Q in this order: list(order, entries, precision, pull). children: the variables of Q; Q: its
-# entries at these places, a row for each, and r: those of the pull, with a column for each term.
+# The parameters of a precision map that factorises Q in this order: list(order, entries, precision, pull). Q:
+# coefficients of the entries of the precision of `children` at `places`, a row an entry and a column a term; r: those
+# of the pull.
 factor_form <- function(children, ordered, places, Q, r) {
   place <- matrix(order(ordered$order)[places], ncol = 2)
   rows <- ordered$entries[cbind(pmax(place[, 1], place[, 2]), pmin(place[, 1], place[, 2]))]
@@ -133,8 +133,9 @@ factor_form <- function(children, ordered, places, Q, r) {
   )
 }
 
-# The map where Q is a sum of one or two terms, those that are `used`, by the `basis` in which Q is diagonal; NULL where
-# there is none. size: of each term; scale: the units of the parts and of r.
+# The parameters of a precision map with the `basis` in which Q is diagonal, if Q is a sum of at most two positive
+# semidefinite `parts`, times the terms `used`; else NULL. size: the mean absolute value of each term. scale: the units
+# of the children in the parts and r.
 diagonal_form <- function(children, parts, used, size, r, d, scale = 1) {
   basis <- diagonal_basis(Map(`*`, size[used], parts))
   if (is.null(basis) || any(basis$values < -least_diagonal)) {
@@ -150,9 +151,9 @@ diagonal_form <- function(children, parts, used, size, r, d, scale = 1) {
   )
 }
 
-# The basis u = S E c in which f_1(t) A + f_2(t) B is diagonal for all t: S S' is the inverse of A + B, where both f are
-# 1 on average, and the columns of E, the `axes`, are the eigenvectors of S' A S. Returns list(S, axes, values), with
-# the diagonals of A and B as columns. NULL where there are more than two `parts`, or A + B is not positive definite.
+# The basis u = S E c in which f_1(t) A + f_2(t) B is diagonal for all t, by the generalised eigenvectors of A and B: S
+# S' is the inverse of A + B, and E, the `axes`, are the eigenvectors of S' A S. Returns list(S, axes, values), with the
+# diagonals of A and of B as columns. NULL if there are more than two `parts`, or their sum is not positive definite.
 diagonal_basis <- function(parts) {
   S <- if (length(parts) <= 2) inverse_factor(Reduce(`+`, parts))
   if (!is.null(S)) {
@@ -161,14 +162,14 @@ diagonal_basis <- function(parts) {
   }
 }
 
-# The d x d matrix that acts on these coordinates as x does, and on the others as the identity.
+# The d x d identity with the rows and columns `these` replaced by the matrix x.
 acting_on <- function(x, these, d) {
   all <- diag(d)
   all[these, these] <- x
   all
 }
 
-# The symmetric matrix with these entries on and below the diagonal.
+# The symmetric matrix with these entries at the places `lower`, on and below the diagonal.
 symmetric_matrix <- function(lower, entries) {
   p <- max(lower)
   matrix <- matrix(0, p, p)
@@ -176,8 +177,8 @@ symmetric_matrix <- function(lower, entries) {
   matrix
 }
 
-# Which entries of D are sums of positive terms without any subtraction. They are right for all values of the given
-# coordinates, for example the precision of a variable whose scale depends on one with long tails.
+# Which pivots of Q are sums of positive terms, without subtraction (logical vector). They have no cancellation however
+# small they are, such as the precision of a child whose scale depends on a parent with long tails.
 are_sums <- function(change) {
   degrees <- change$factors[parts_of_term == "degrees", , , drop = FALSE]
   is_positive <- colSums(degrees %% 2, dims = 2) == 0
@@ -186,8 +187,8 @@ are_sums <- function(change) {
   is_sum & rowSums(change$entries > 0) == 1
 }
 
-# The order of elimination with little fill-in by the minimum degree heuristic, and the numbers of the entries of the
-# factor as the core reads them: list(order, entries).
+# A minimum degree ordering, which keeps the factor of a sparse precision matrix sparse: list(order, entries), where
+# `entries` numbers the nonzero entries of the factor, 0 elsewhere.
 elimination <- function(pattern) {
   p <- nrow(pattern)
   graph <- pattern
@@ -207,9 +208,9 @@ elimination <- function(pattern) {
   list(order = order, entries = entries)
 }
 
-# How accurate the map is at rows of x, of which only the given coordinates are used: 0 where Q is beyond the range of
-# numbers or D is at its bound, and otherwise the smallest ratio of a pivot to its diagonal entry. A small ratio means
-# cancellation, which occurs where one scale is far smaller than others.
+# The loss of digits in the factorisation of Q at rows of x, of which the parents are used: the smallest ratio of a
+# pivot to the diagonal entry. It is small if one scale is far smaller than others. 0 if Q is out of the range of
+# numbers, or a pivot is at its lower bound, so that the map is not that of the precision.
 part_left <- function(change, x) {
   at <- .Call(r_precision_pivots, change, x)
   part <- at$pivots / at$diagonal
@@ -218,8 +219,8 @@ part_left <- function(change, x) {
   apply(part, 1, min)
 }
 
-# The smallest of these ratios over all levels of a reference, as of precisions_of(), at x before all maps; Inf for
-# none.
+# The smallest part_left() over all levels, of precisions_of(), at points x on the user's side of all maps; Inf without
+# levels.
 least_part_left <- function(precisions, x) {
   left <- rep(Inf, nrow(x))
   for (precision in precisions) {

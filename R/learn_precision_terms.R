@@ -1,10 +1,11 @@
-# The terms of a precision that depends on other variables.
+# Sparsity patterns and values of precision matrices, by differences of gradients. Columns that share no row are
+# differenced together, by the colouring of Curtis, Powell and Reid (1974). Called by learn_precision.R.
 
-# Entry of a precision, over the roots of those of the diagonal, that is rounding of a difference.
+# An entry of a precision matrix counts as 0 if, divided by the roots of the diagonal entries, it is at most this.
 independent <- 1e-6
 
-# Which of the others depend on each other: a symmetric logical matrix, TRUE on the diagonal; NULL
-# where this cannot be told. In a model nothing is 0 by chance: two points do.
+# The sparsity pattern of the precision of the children: a symmetric logical matrix, TRUE on the diagonal; NULL if the
+# precision is not positive or not finite at one of two points. Two points suffice, since no entry is 0 by chance.
 pattern_of <- function(at, density) {
   at <- spread_out(at, 2)
   curvature <- lapply(1:2, function(row) curvature_by_steps(at$x[row, ], at$others, at$step[at$others], density))
@@ -13,8 +14,8 @@ pattern_of <- function(at, density) {
   }
 }
 
-# Which coordinates depend on each other, by second derivatives at two of these points: as pattern_of(), and NULL for
-# two, of which nothing can be said.
+# The sparsity pattern of the second derivatives by all coordinates, at two of the points x: as pattern_of(), but NULL
+# with fewer than three coordinates.
 pattern_among <- function(x, density) {
   if (ncol(x) < 3) {
     return(NULL)
@@ -25,8 +26,8 @@ pattern_among <- function(x, density) {
   if (!any(vapply(curvature, is.null, NA))) dependence(curvature)
 }
 
-# Minus the second derivatives by these coordinates at the point x, by steps along each; NULL where they are not
-# finite.
+# The negative Hessian with respect to the coordinates `of` at the point x, by forward differences of gradients; NULL if
+# it is not finite.
 curvature_by_steps <- function(x, of, step, density) {
   moved <- matrix(x, length(of) + 1, length(x), byrow = TRUE)
   moved[-1, of] <- moved[-1, of] + diag(step, length(of))
@@ -35,7 +36,7 @@ curvature_by_steps <- function(x, of, step, density) {
   if (all(at$log_density > -Inf, is.finite(change))) -change / step
 }
 
-# Which coordinates depend on each other by any of these matrices of second derivatives.
+# The pattern of entries that are not 0 in any of these negative Hessians.
 dependence <- function(curvature) {
   are_dependent <- lapply(curvature, function(Q) {
     root <- sqrt(abs(diag(Q)))
@@ -45,11 +46,11 @@ dependence <- function(curvature) {
   pattern | t(pattern) | diag(nrow(pattern)) > 0
 }
 
-# At each point x, given the other coordinates, the precision Q of the others and the pull r: list(rows, x, t,
-# y, size, scale), with a row a point; rows, the numbers of these; columns of t for the coordinates given, and of y
-# for each row of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size, to
-# which the rounding of y is in proportion; scale, in units of which errors of y matter. NULL where
-# there are too few points at which Q is a precision.
+# The precision Q and the pull r of the children given the parents, at each point at$x: list(rows, x, t, y, size,
+# scale). `rows` are the indices of the usable points, and all matrices have a row for each. t: the parents. y: the
+# entries of Q at the places `lower`, then r. size: magnitudes to which the rounding errors of y are proportional.
+# scale: units in which errors of y are measured. NULL if at most half of the points are usable, with a positive
+# diagonal of Q.
 conditional_normals <- function(at, lower, density) {
   there <- density(at$x)
   at$g <- there$gradient
@@ -97,9 +98,9 @@ conditional_normals <- function(at, lower, density) {
   }
 }
 
-# Columns of a sparse symmetric matrix that may be found by one difference have one colour: no row
-# has an entry in two of them, but for rows whose own columns are `alone`, of a colour of their own:
-# there all entries are found with that column. So few colours do where all depend on a few.
+# Colours of the columns of a sparse symmetric matrix, as list(colour, alone). Columns of one colour are found by one
+# difference, since no row has entries in two of them. Rows whose own columns are `alone`, with a colour of their own,
+# are exempt, since symmetry gives their entries. This needs few colours if all coordinates depend on a few.
 colours_of <- function(pattern) {
   degree <- colSums(pattern)
   tried <- lapply(unique(degree), function(most) {

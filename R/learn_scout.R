@@ -124,7 +124,7 @@ scout_target <- function(
     }
     # refined normal distributions come first: the ELBOs of the others may be higher by chance
     found$normals <- check_elbos_of(evaluate, first_of_close(found$normals))
-    found[c("normals", "gradient", "left_out")] <- with_gradient(target, evaluate, found$normals, start)
+    found[c("normals", "gradient", "left_out")] <- check_basin_gradients(target, evaluate, found$normals, start)
     found$passed <- check_passed(evaluate, found)
     found$copies <- with_seed(seed_of_run(seed, copies_key), tryCatch(
       copies_of(target, evaluate, likely_normals(found$normals)),
@@ -149,14 +149,14 @@ scout_target <- function(
 # from those of a search.
 look_around <- function(evaluate, target, n_starts, start, budget) {
   n <- budget$n_first(n_starts)
-  found <- look(evaluate, starts_for(target, n), start)
+  found <- find_basins(evaluate, starts_for(target, n), start)
   budget$know_paths(n)
   repeat {
     found$normals <- basins_of(found$normals)
     n_more <- n_further(found, n, n_starts, budget)
     if (n_more == 0) break
     found <- if (n < n_starts) {
-      look(evaluate, starts_for(target, n_more), start, found)
+      find_basins(evaluate, starts_for(target, n_more), start, found)
     } else {
       look_further(evaluate, further_starts(target, n_more, found$normals), start, found, n_starts)
     }
@@ -171,7 +171,7 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
     } else {
       starts_for(target, n_starts)
     }
-    found <- look(evaluate, starts, start, found)
+    found <- find_basins(evaluate, starts, start, found)
     found$normals <- basins_of(found$normals)
   }
   found
@@ -219,8 +219,8 @@ n_cheap_starts <- function(found, n, spent, n_basins) {
   max(0, min(n, floor((most / found$n_points - 1) * n)))
 }
 
-# The result of look() with paths from these starts, without those at which the density is explained by the normal
-# distributions found: these would lead to known basins. most: of look().
+# The result of find_basins() with paths from these starts, without those at which the density is explained by the
+# normal distributions found: these would lead to known basins. most: of find_basins().
 look_further <- function(evaluate, starts, start, found, most) {
   n <- nrow(starts)
   known <- explained(found$normals, starts)
@@ -229,7 +229,7 @@ look_further <- function(evaluate, starts, start, found, most) {
   is_known <- abs(excess) < rules$basin_distance^2 / 2
   found$normals <- with_paths(found$normals, of[is_known, 2])
   found$n_points <- found$n_points + n
-  if (all(is_known)) found else look(evaluate, starts[!is_known, , drop = FALSE], start, found, FALSE, most)
+  if (all(is_known)) found else find_basins(evaluate, starts[!is_known, , drop = FALSE], start, found, FALSE, most)
 }
 
 # The log density of each normal distribution at the points plus its log evidence (ELBO), a column for each.
@@ -311,7 +311,7 @@ look_outside <- function(evaluate, found, budget, n_points) {
   for (pass in seq_len(most_paths / n_paths)) {
     likely <- likely_normals(found$normals)
     if (!budget$pays(n_paths = n_paths)) break
-    found <- look(evaluate, starts_outside(points, likely, n_paths), found = found)
+    found <- find_basins(evaluate, starts_outside(points, likely, n_paths), found = found)
     found$normals <- first_of_close(found$normals)
     if (length(likely_normals(found$normals)) <= length(likely)) break
   }

@@ -1,19 +1,18 @@
-# The shape that the scout proposes: a normal reference, or one in which children depend on parents, where gradients at
-# draws of the best normal distribution show it.
+# A reference with a shape, found by the scout from gradients at draws of its best normal distribution, before any run.
+# Called by scout_target().
 
-# Draws for the test whether gradients are linear, as a multiple of the coefficients of a gradient, ...
+# Draws for each coefficient of a linear gradient, to test whether gradients are linear.
 draws_per_slope <- 8
-# ... but at least and at most so many.
+# The smallest and the largest number of such draws.
 shape_draws <- c(32, 256)
 
-# Passes in which a shape that is nearly right is found.
+# Largest number of passes that improve an approximate shape.
 most_near <- 3
 
-# The normal distribution that the target is, where gradients show that; else the reference in which most coordinates
-# are standard normal given the rest (see learn_spaces.R), or nearly so, if draws of the best normal show that there is
-# one: gradients tell it wherever the draws are. Particles of a run from that normal would show it too, but for where
-# few of them have lived. The marginal density of the coordinates given is known, in a few dimensions, and is scouted in
-# its turn. list(reference, marginal), where `marginal` is its ELBO with the error, if that is exact; NULL for none.
+# list(reference, marginal), or NULL. The reference is the target itself, if gradients show that it is normal; else one
+# in which most coordinates are exactly standard normal given the rest (see learn_spaces.R), or nearly so. The marginal
+# density of the rest, of few dimensions, is then scouted in its turn. marginal: its ELBO and standard error, only for
+# an exact reference with such coordinates.
 shape_around <- function(normals, density) {
   best <- best_of(normals, function(normal) normal$elbo)
   if (is.null(best) || length(best$mean) > rules$largest_exact) {
@@ -40,6 +39,7 @@ shape_around <- function(normals, density) {
 
 n_shape_draws <- function(d) min(max(shape_draws[1], draws_per_slope * (d + 1)), shape_draws[2])
 
+# The result of shape_around() for an exact space; NULL if the scout finds no place of its marginal density.
 exact_shape <- function(space, density) {
   given <- given_of(space)
   d <- ncol(space$points$x)
@@ -54,22 +54,21 @@ exact_shape <- function(space, density) {
   }
 }
 
-# The best normal distribution of the coordinates given, where others are standard normal given these; NULL for none. x:
-# draws of those given; paths start from the first that are possible.
+# The best normal distribution for the marginal density of the coordinates `given`; NULL for none. Paths start from the
+# first of their draws x that have a positive density.
 scouted_given <- function(given, d, maps, density, x) {
   marginal <- marginal_density(given, d, maps, density)
   starts <- x[seq_len(min(rules$n_starts, nrow(x))), , drop = FALSE]
   is_possible <- marginal(starts, gradient = FALSE)$log_density > -Inf
   if (any(is_possible)) {
-    best_of(look(marginal, starts[is_possible, , drop = FALSE])$normals, function(normal) normal$elbo)
+    best_of(find_basins(marginal, starts[is_possible, , drop = FALSE])$normals, function(normal) normal$elbo)
   }
 }
 
-# The variables on which most others depend as parents, their children as a block of natural form, and the best normal
-# distribution of the parents, with their marginal density as it would be if the block were exact. Scores tell the block
-# wherever they are: at first at draws of a normal distribution whose parents are spread out, as far as exponentials
-# must be to be told apart, then at draws of what was found. list(reference); NULL where no ELBO is above that of the
-# normal distribution.
+# list(reference), in which the variables on which most others depend are parents, all others a block of natural form,
+# and the parents have the best normal distribution for their marginal density, computed as if the block were exact. The
+# block is fitted to scores, first at draws of `normal` with parents that are spread out, so that exponentials of them
+# differ, then at draws of the last fit. NULL if no ELBO exceeds that of the normal distribution.
 near_shape <- function(normal, density) {
   d <- length(normal$mean)
   if (d > rules$largest_dense) {
@@ -102,7 +101,7 @@ near_shape <- function(normal, density) {
   }
 }
 
-# By the scores at these points: list(maps, elbo, elbo_error, off), or NULL.
+# The same, fitted to the scores at these points: list(maps, elbo, elbo_error, off), or NULL.
 near_shape_at <- function(x, parents, pattern, density) {
   d <- ncol(x)
   at <- density(x)
@@ -124,8 +123,8 @@ near_shape_at <- function(x, parents, pattern, density) {
   }
 }
 
-# The ELBO of the reference with these maps, and the mean square of what it leaves of the gradient by each coordinate:
-# list(elbo, elbo_error, off).
+# list(elbo, elbo_error, off) of the reference with these maps. off: the mean square of z + g for each coordinate z with
+# score g, which is 0 for an exact reference.
 elbo_of_maps <- function(maps, d, density) {
   z <- draw_standard(n_elbo_checks, d)
   at <- forward_maps(maps, z)

@@ -1,11 +1,12 @@
-# The shape of a reference: a chain of blocks of children given parents, fitted to the particles of a run and the
-# gradients there, and proposed where the log density of held-out particles is higher.
+# References that are not normal: maps with children that depend on parents, fitted to the particles of a run and their
+# gradients by least squares (Fisher divergences), and kept if they raise the held-out log density. Called as the rung
+# `shape`.
 
-# Least number of points in each half: with fewer, features are found by chance.
+# Smallest number of points in each half, for the fit and held out. With fewer, features are found by chance.
 least_half <- 40
 
-# A reference that is not normal: list(reference, gain), with the gain in mean held-out log density over the present
-# reference. NULL where none is better. density: the target, of counted_density(), to ask for more points; or NULL.
+# list(reference, gain), with the gain in mean held-out log density over the present reference; NULL if there is none.
+# density: of counted_density(); NULL to fit without further evaluations.
 fit_shape <- function(record, density = NULL) {
   d <- ncol(record$particles)
   shape <- if (d <= rules$largest_exact) fit_dependent(record, density)
@@ -40,8 +41,8 @@ fit_dependent <- function(record, density) {
   if (isTRUE(gain > 0)) list(reference = shape$reference, gain = gain)
 }
 
-# Weighted points of a record: list(x, g, w, mean, L, genealogies), with x centred, gradients g, and a factor L of their
-# covariance. NULL where there are too few points or no gradients.
+# The weighted particles of a record, centred, with the factor L of their covariance: list(x, g, w, mean, L,
+# genealogies), the last an effective number of genealogies. NULL if there are too few, or gradients are missing.
 weighted_points <- function(record) {
   d <- ncol(record$particles)
   weighty <- thin_rows(rows_with_weight(record$log_weights), n_shape_points(d))
@@ -54,7 +55,7 @@ weighted_points <- function(record) {
   }
 }
 
-# The normal or Student t distribution that the target is exactly, by gradients; NULL where it is neither.
+# The target itself, if gradients show that it is a normal distribution or a Student t; else NULL.
 exact_reference <- function(points) {
   nearest <- fit_gaussian_score(points, points$L)
   normal <- exact_normal(points, points$L, points$genealogies, nearest)
@@ -65,8 +66,8 @@ exact_reference <- function(points) {
   }
 }
 
-# A Student t distribution instead of a chain without parents, where its log density is higher. x: the points of the
-# chain. NULL where the chain is normal, which another rung fits.
+# The better by mean log density of a Student t and a chain without parents. x: the points of the chain. NULL if the
+# chain is better but normal, which is another rung.
 with_heavy_tails <- function(shape, weighted, x) {
   student <- fit_student(weighted$x, weighted$w, weighted$L, weighted$genealogies)
   if (!is.null(student) && student$criterion > mean(shape$log_density)) {
@@ -77,9 +78,8 @@ with_heavy_tails <- function(shape, weighted, x) {
   }
 }
 
-# The gain in mean held-out log density over the present reference, 0 where it is not significant. Over a mixture, which
-# is not simpler, any gain counts. A new exact space has an infinite gain, since it is right also where there are no
-# points.
+# The gain in mean held-out log density over the present reference, of gain_over(). Over a mixture, which is no simpler,
+# any gain counts. New exact precisions have an infinite gain, since they are right also beyond the points.
 gain_of <- function(shape, space, points, reference) {
   if (!is.null(space) && !is_mixture(reference) && !identical(space$changes, changes_of(reference))) {
     return(Inf)
@@ -89,8 +89,8 @@ gain_of <- function(shape, space, points, reference) {
   if (is_mixture(reference)) mean(new - present) else gain_over(new, present)
 }
 
-# Equally weighted points of a record: list(x, g, train, test), with the rows of both halves, which have no genealogy in
-# common. g is NULL if a gradient is not finite.
+# Equally weighted points of a record: list(x, g, train, test). No genealogy is in both halves. g is NULL if a gradient
+# is not finite.
 equal_points <- function(record) {
   weighty <- rows_with_weight(record$log_weights)
   n <- n_shape_points(ncol(record$particles))
@@ -105,8 +105,8 @@ equal_points <- function(record) {
 n_shape_points <- function(d) max(2 * most_search, points_per_variable * d)
 points_per_variable <- 16
 
-# The chain of the coordinates that are not exactly normal given others, with the reference that it makes: list(chain,
-# reference, log_density), with the log density of each point before inflation.
+# A chain of blocks for the coordinates that are parents at all levels of the space (all, if it is NULL), and the
+# reference with it: list(chain, reference, log_density), the last at each point, without inflation.
 chain_in <- function(space, points) {
   d <- ncol(points$x)
   changes <- if (is.null(space)) list() else space$changes
@@ -126,9 +126,9 @@ chain_in <- function(space, points) {
   )
 }
 
-# The factor by which the variance of each coordinate of a reference is inflated. off: mean squares of score residuals.
-# If all are rounding, the reference is exact and there is none. Otherwise children may be wrong beyond the particles,
-# and particles may not have reached both tails of a parent.
+# The inflation of the variance of each coordinate of a reference. off: the mean square of z + g for coordinates z with
+# scores g, which is 0 for a standard normal distribution. If it is rounding, the fit is exact and there is no
+# inflation. Parents, whose tails particles may have missed, have an inflation of their own.
 inflation_of <- function(off, is_parent) {
   if (mean(off) < rules$nothing_left) {
     return(rep(1, length(off)))
@@ -136,7 +136,8 @@ inflation_of <- function(off, is_parent) {
   replace(ifelse(off < rules$nothing_left, 1, rules$inflation), is_parent, rules$inflation_parents)
 }
 
-# A reference that is standard normal before these maps, which lead to the coordinates before the exact `changes`.
+# The reference that is standard normal in the sampler's coordinates, with these maps and then `changes` towards the
+# user's. inflation: factors of the standard deviations.
 new_chain_reference <- function(d, maps, changes = list(), inflation = rep(1, d)) {
   reference <- reference_gaussian(numeric(d))
   reference$maps <- maps
@@ -149,8 +150,8 @@ has_parents <- function(chain) length(chain$parents) > 0
 
 is_chain_normal <- function(chain) all(vapply(chain$blocks, `[[`, "", "form") == "normal")
 
-# The log density of held-out points under the present reference, or under one of its kind fitted to the training
-# points, where that is quick.
+# The log density of held-out points under the present reference. A normal distribution or a mixture is first refitted
+# to the training points.
 present_density <- function(reference, points) {
   x <- points$x[points$test, , drop = FALSE]
   train <- rows_of_points(points, points$train)
@@ -167,7 +168,7 @@ present_density <- function(reference, points) {
   log_density_of(reference, x)
 }
 
-# The log density of rows of x under a reference without its inflation, up to the constant of a normal distribution.
+# The log density of rows of x under a reference without its inflation, without the constant of a normal distribution.
 log_density_of <- function(reference, x) {
   d <- ncol(x)
   if (is_function_reference(reference)) {
@@ -179,8 +180,8 @@ log_density_of <- function(reference, x) {
   at$log_jacobian + if (is_student_reference(reference)) log_student(square, d, reference$df) else -square / 2
 }
 
-# For many variables: the present normal distribution with new means and scales, and the skew of its coordinates, by
-# gradients. NULL where there is no skew, or the present reference is not of this kind.
+# For many variables: the present normal distribution with new means and scales and the skewness of its coordinates, by
+# gradients: list(reference, gain). NULL if there is no skewness, or the present reference is of another kind.
 fit_skewed <- function(record) {
   reference <- record$reference
   d <- ncol(record$particles)

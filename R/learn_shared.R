@@ -1,12 +1,12 @@
-# Shared by the fits of references: rows by weight, genealogies, moments, and damped least squares.
+# Helpers that several fits of references share: weights, genealogies, moments and kinds of references.
 
-# A variance is rounding if it is below this part of the squared mean: (1e-12)^2.
+# A variance relative to the squared mean that may be rounding: (1e-12)^2.
 rounding_of_square <- 1e-24
 
 # The log density of a normal distribution at the points whose standardised coordinates are z, without the constant.
 log_normal <- function(z, normal) -rowSums(z^2) / 2 - log_det(normal)
 
-# Every k-th of the rows with weight, so that at most max(n, least_rows) are left: list(rows, w).
+# Every k-th of the weighted rows, so that at most n are left, or `least_rows` if that is more.
 thin_rows <- function(weighty, n) {
   by <- ceiling(length(weighty$rows) / max(n, rules$least_rows))
   keep <- seq(1, length(weighty$rows), by = by)
@@ -14,37 +14,37 @@ thin_rows <- function(weighty, n) {
   list(rows = weighty$rows[keep], w = w / sum(w))
 }
 
-# The effective number of independent draws among the particles. Those that descend from the same initial particle, of
-# one genealogy, count as one draw.
+# The effective number of genealogies: an effective sample size in which particles that descend from the same initial
+# one count as one.
 n_genealogies <- function(record) {
   n_independent(exp(normalise_log(record$log_weights)), record$origins)
 }
 
-# The same for normalised weights w and these genealogies.
+# The same for normalised weights w and any groups.
 n_independent <- function(w, groups) 1 / concentration(w, groups)
 
-# Which rows are in the first of two halves; particles of one genealogy are in the same half.
+# Whether each row is in the first of two halves. Particles of one genealogy are in the same half.
 in_first_half <- function(record, rows) record$origins[rows] %% 2 == 0
 
 is_normal <- function(reference) {
-  inherits(reference, "smc_reference_gaussian") &&
-    is.null(reference$maps) && is.null(reference$changes)
+  inherits(reference, "smc_reference_gaussian") && is.null(reference$maps) && is.null(reference$changes)
 }
 
-# Whether a reference is a normal distribution without maps.
+# Whether a reference has no maps: a user's function, a normal distribution or a mixture.
 is_plain <- function(reference) {
   is_function_reference(reference) || is_normal(reference) || is_mixture(reference)
 }
 
-# The mean of the particles, the factor of their covariance and the centred particles; NULL where there are fewer of
-# them than dimensions.
+# list(mean, L, centred): the mean of the particles, the factor of their covariance, and the centred particles; NULL if
+# the effective sample size is too small, see moments_of().
 weighted_factor <- function(record, weighty) {
   x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
   moments <- moments_of(x, weighty$w)
   if (!is.null(moments)) c(moments, list(centred = sweep(x, 2, moments$mean)))
 }
 
-# The same for rows of x with normalised weights w, which are NaN if all weights are 0.
+# list(mean, L) of the rows of x; NULL if the effective sample size is below the dimension or rules$least_ess. The
+# normalised weights w may be NaN.
 moments_of <- function(x, w) {
   if (!isTRUE(1 / sum(w^2) >= max(rules$least_ess, ncol(x)))) {
     return(NULL)
@@ -54,12 +54,12 @@ moments_of <- function(x, w) {
   if (!is.null(L)) list(mean = mean, L = L)
 }
 
-# Whether fourth powers of all numbers are finite, which fits compute.
+# Whether the fourth powers of all numbers are finite, as fits require.
 fourth_powers_finite <- function(x, g) all(is.finite(x^4), is.finite(g^4))
 
-# The lower triangular factor of the covariance of weighted rows with mean 0, from which `mean` has been subtracted.
-# NULL where it cannot be estimated. Where there are many particles for the dimension, the covariance is full, with
-# correlations shrunk by the rule of Schaefer and Strimmer (2005), and otherwise diagonal.
+# The lower triangular factor of the covariance of centred weighted rows; NULL if a coordinate is constant or not
+# finite. With an effective sample size of at least 6 d the covariance is full, with correlations shrunk by the rule of
+# Schaefer and Strimmer (2005); else it is diagonal. mean: what was subtracted from the rows.
 fit_scale <- function(x, w, mean = 0) {
   d <- ncol(x)
   n <- 1 / sum(w^2)

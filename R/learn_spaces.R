@@ -1,5 +1,9 @@
-# Spaces in which some coordinates are exactly standard normal: those that are normal given others, in the coordinates
-# before the maps that make them so (see learn_precision.R). A chain of blocks is fitted to the others.
+# Spaces: coordinates of which some are exactly standard normal given the rest, after precision maps (see
+# learn_precision.R). Integrating these out gives the marginal density of the rest in closed form, so that the search is
+# repeated, a level at a time. Called by fit_shape() and the scout.
+#
+# A space is list(changes, points, exact): the precision maps, the points after these, and the indices of the
+# coordinates that are standard normal.
 
 # Points that are tried for the marginal density of a few coordinates: where a part of
 # `least_inside` is between the edges, all of them are beyond in one case of five, and where a
@@ -11,8 +15,8 @@ n_furthest_off <- 8
 # log density of 1,000, with 16 digits, makes an error of 1e-11.
 wide_difference <- 0.02
 
-# The space in which others are standard normal given some coordinates, where that is exact: of the
-# present reference, or found by asking for the target's `density`, of counted_density(), or NULL.
+# The exact space of the present reference, or one found by evaluating the target; NULL for none. present: the changes
+# of the present reference. density: of counted_density(), or NULL.
 exact_space <- function(points, present, density) {
   space <- space_of(points, present, density)
   if (!is.null(space) || is.null(density)) {
@@ -27,10 +31,9 @@ exact_space <- function(points, present, density) {
   }
 }
 
-# Of the coordinates given which others are normal some may be normal given the rest, once the others are
-# integrated out, as in a chain in which the location or scale of each variable depends on the one before. So
-# levels are found one after the other, from the last of the chain on. The exact space with one level more than
-# `space`, which is NULL for none; or NULL.
+# The exact space with one more level than `space` (NULL for none), or NULL. With all children integrated out, some of
+# their parents may be normal given the others: for example where the location or scale of each variable depends on the
+# previous one.
 next_level <- function(space, points, density) {
   left <- seq_along(points$mean)
   of_left <- points
@@ -59,9 +62,9 @@ next_level <- function(space, points, density) {
   if (length(bent) > 0) space_given(c(given, bent)) else found
 }
 
-# The marginal density of the coordinates given, where the others are standard normal before these maps: that of the
-# point with them and any of the others, over that of these others. They are 0; or, where edges are in the way there,
-# draws, of which the last that was inside comes first.
+# The marginal density of the coordinates `given`, if the others are standard normal before these maps: the joint
+# density at any value of the others, divided by their normal density. This value is 0; if the joint density is 0
+# there, a draw, the last successful one first. Returns a function like that of counted_density().
 marginal_density <- function(given, d, maps, density) {
   others <- rbind(0, draw_standard(n_marginal_draws, d - length(given)))
   function(x, gradient = TRUE, width = NULL, ...) {
@@ -86,14 +89,14 @@ marginal_density <- function(given, d, maps, density) {
   }
 }
 
-# Gradients by differences over short ways have too few digits. The log density is a parabola along
-# coordinates that are normal given others, and the difference over any way is exact.
+# A density whose gradients, if by differences, use wide steps. Short steps have too few digits, and along coordinates
+# that are normal given the others, where the log density is a parabola, a central difference is exact for any step.
 along_parabolas <- function(at, density) {
   width <- wide_difference * at$sd
   function(x) density(x, width = width)
 }
 
-# Whether at least half of the coordinates are exactly standard normal given the rest.
+# Whether at least half of the coordinates of a space are exactly standard normal given the rest.
 knows_most <- function(space) {
   !is.null(space) && 2 * length(space$exact) >= ncol(space$points$x)
 }
@@ -122,9 +125,9 @@ fills_pattern <- function(of_left, pattern) {
   isTRUE(mean(of_left[left, left][!pattern[left, left]]) > most_filled)
 }
 
-# Points after these changes, if there are any and they make their coordinates exactly standard normal: list(changes,
-# points, exact); else NULL. density: to be asked, where the gradients of the points do not show that: those by
-# differences over short ways may have no digits at the few points that are far out; or NULL.
+# The space of these changes, if they make their children exactly standard normal; else NULL. density: if not NULL, it
+# is evaluated if the gradients of the points do not show this, since those by short differences may have no digits far
+# out.
 space_of <- function(points, changes, density) {
   if (length(changes) == 0) {
     return(NULL)
@@ -142,8 +145,10 @@ space_of <- function(points, changes, density) {
   if (are_exact(left)) list(changes = changes, points = points, exact = exact)
 }
 
+# The coordinates of a space that are not exactly normal: parents at all levels.
 given_of <- function(space) setdiff(seq_len(ncol(space$points$x)), space$exact)
 
+# The points of a space, with these coordinates only.
 given_points <- function(space) {
   points <- space$points
   given <- given_of(space)
@@ -153,8 +158,8 @@ given_points <- function(space) {
   points
 }
 
-# The share of the mean square of the gradient by each coordinate that should be standard `normal`
-# that is not of such a one; Inf where it is not known, or there are none. points: after the changes.
+# The mean square of z + g, relative to that of the gradient g, for each of the coordinates z in `normal`: 0 for
+# standard normal ones; Inf if unknown. points: after the changes.
 left_by_normal <- function(normal, points) {
   if (length(normal) == 0 || is.null(points$g)) {
     return(Inf)

@@ -1,5 +1,5 @@
-# Skewness and tails of single coordinates, by the sinh-arcsinh transformation of Jones and Pewsey (2009). See
-# src/map_tails.c.
+# Skewness and tail weight of single coordinates, by the sinh-arcsinh transformation of Jones and Pewsey (2009), fitted
+# by minimising Fisher divergences (Hyvarinen, 2005). Called by learn_chain.R and fit_skewed(). See src/map_tails.c.
 
 # A margin whose parameters are further from those of a normal distribution is none of these.
 most_tails <- 5
@@ -11,7 +11,7 @@ sure_edge <- 6
 # Points from whose gradients the skew of a coordinate is estimated: to 0.01.
 n_for_skew <- 512
 
-# Those of these columns of points with scores g that are skew or have other tails, as a block; NULL for none.
+# A block for those of these columns of x, with scores g, that are skew or whose tails are not normal; NULL for none.
 margins_block <- function(x, g, variables) {
   theta <- matrix(0, 4, ncol(x))
   theta[, variables] <- vapply(variables, function(j) fit_margin(x[, j], g[, j]), numeric(4))
@@ -44,7 +44,7 @@ fit_margin <- function(z, g) {
   damped_least_squares(numeric(4), residual_at, slopes_at, most_margin_steps)$free
 }
 
-# Whether the mean of the scores g is surely not 0.
+# Whether the mean of the scores g is significantly different from 0.
 has_edge <- function(g) isTRUE(abs(mean(g)) > sure_edge * stats::sd(g) / sqrt(length(g)))
 
 is_margin <- function(theta) all(is.finite(theta)) && all(abs(theta) <= most_tails)
@@ -62,22 +62,21 @@ likeliest_margin <- function(z) {
   if (is.null(found)) numeric(4) else found$par
 }
 
-# The maps of a margin: of its location, log scale, skew and log tail, which is 0 where it is not given.
+# The maps of a margin with this location, log scale, skewness and log tail, which is 0 if omitted.
 margin_maps <- function(theta) {
   log_tail <- if (length(theta) > 3) theta[4] else 0
   tails_maps(list(location = theta[1], scale = exp(theta[2]), skew = theta[3], tail = exp(log_tail)))
 }
 
-# What a margin of these parameters leaves of a score.
+# The residuals z + g of a score after the maps of a margin, which are 0 if the margin is exact.
 left_by_margin <- function(theta, z, g) {
   at <- inverse_maps(margin_maps(theta), as.matrix(z), as.matrix(g))
   at$x + at$g
 }
 
-# The skew of columns of z that are nearly standard normal, by gradients g of the log density there: that of
-# sinh-arcsinh distributions with normal tails whose gradients are nearest to these (Hyvarinen, 2005), where so much
-# of them is not left by chance. Gradients tell it from far fewer points than moments do. The parameters of the map;
-# NULL where no column has any.
+# The parameters of a map for the skewness of columns of z that are nearly standard normal, by least squares on the
+# gradients g of the log density: of sinh-arcsinh distributions with normal tails, in the columns where the improvement
+# is significant. This takes far fewer points than estimates by moments. NULL if no column is skew.
 fit_skew <- function(z, g) {
   theta <- vapply(seq_len(ncol(z)), function(j) fit_skew_of(z[, j], g[, j]), numeric(3))
   if (any(theta[3, ] != 0)) {
@@ -85,7 +84,7 @@ fit_skew <- function(z, g) {
   }
 }
 
-# Location, log scale and skew; 0 where there is none.
+# Location, log scale and skewness of one column; 0 if it is not significantly skew.
 fit_skew_of <- function(z, g) {
   left_by <- function(theta) min(sum(left_by_margin(theta, z, g)^2), .Machine$double.xmax, na.rm = TRUE)
   by_skew <- stats::.lm.fit(cbind(1, z, slope_by_skew(z)), z + g)
@@ -100,11 +99,12 @@ fit_skew_of <- function(z, g) {
   numeric(3)
 }
 
-# How the gradient of a log density that is standard normal without it changes with a small skew.
+# The derivative of the score with respect to the skewness, at 0, where the distribution is standard normal.
 slope_by_skew <- function(z) (1 + 2 * z^2) / sqrt(1 + z^2) - (1 + z^2)^-1.5
 
-# Weighted points z that are nearly standard normal, by gradients g there: list(skew, log_density, nats), with the skew
-# of fit_skew(), or NULL, the log density with it, but for a constant, and a bound of the divergence from it.
+# The skewness of weighted points z that are nearly standard normal, by gradients g: list(skew, log_density, nats).
+# skew: of fit_skew(). log_density: with it, without the constant of a normal distribution. nats: half the mean square
+# of the residual scores, a bound of the divergence.
 skew_by_gradients <- function(z, g, w) {
   some <- systematic_rows(w, n_for_skew)
   skew <- fit_skew(z[some, , drop = FALSE], g[some, , drop = FALSE])

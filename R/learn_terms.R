@@ -1,29 +1,33 @@
-# The terms of an exact precision matrix: the functions of the given coordinates whose sum each entry is.
-# learn_precision.R calls find_terms().
+# The terms of an exact precision: which functions of which parents its entries are sums of. The functions are chosen
+# from a dictionary, by comparing its span with that of the entries along the axis of each parent. Called by
+# fit_precision().
+#
+# The `terms` are a list of matrices, one for each of `parts_of_term`, with a row for each term and a column for each
+# parent.
 
-# Draws at which gradients are tested for linearity.
+# Draws at which the target is probed to find which coordinates are normal given which.
 n_linear_probes <- 32
-# Points along an axis, on which entries are sums of up to six functions, ...
+# Points along an axis. Entries are sums of up to six functions of a parent.
 n_along_axis <- 24
-# ... and parallel axes: on a single axis a sum of two functions cannot be told from one function.
+# Parallel axes: on a single one, two functions might occur in the same sum only.
 n_axes <- 3
-# A singular value of entries along an axis below this share of the largest is rounding.
+# Singular values of entries along an axis, relative to the largest, that are rounding.
 rounding_of_entry <- 1e-9
-# A function belongs to the span of entries if at most this share of it is outside: other functions have a hundred times
-# as much.
+# Largest distance of a function of length 1 from the span of entries that it belongs to. The distance of other
+# functions is a hundred times as large.
 rounding_of_factor <- 1e-6
-# A function is independent of others if they leave more than this share of it.
+# Smallest distance of a function of length 1 from the span of other functions, if it is to be added to these.
 collinear_factor <- 1e-4
-# Least number of points at which the last terms are fitted.
+# Smallest number of points for the final fit of the terms.
 n_probes <- 128
-# A term is independent of those before it if they leave more than this share of it, ...
+# Tolerance of QR decompositions: terms nearer to the span of earlier terms are collinear.
 collinear_term <- 1e-10
-# ... and is dropped as rounding if it contributes less than this share.
+# Contribution of a term to an entry, relative to the entry, that is rounding.
 rounding_of_term <- 1e-8
 
-# Points at which the first given coordinates differ by about 1, as logarithms must for their exponentials to be told
-# apart however narrow the posterior is, and by a thousandth of their size where they are too large for logarithms. The
-# other given coordinates are constant.
+# n of the points, with random steps of at$move along the first n_first parents. A step is about 1, so that
+# exponentials of a logarithm differ even if the posterior is narrow, or a thousandth of the mean if this is too large
+# for a logarithm. The other parents are constant.
 spread_out <- function(at, n, n_first = length(at$given)) {
   at$x <- at$x[rep_len(seq_len(nrow(at$x)), n), , drop = FALSE]
   at$x[, at$given] <- at$x[, at$given] + stats::rnorm(n * length(at$given)) * rep(at$move[at$given], each = n)
@@ -32,7 +36,7 @@ spread_out <- function(at, n, n_first = length(at$given)) {
   at
 }
 
-# Points along axes parallel to that of coordinate k, axis by axis.
+# Points along `n_axes` parallels to the axis of coordinate k, one parallel after the other.
 along_axis <- function(at, k) {
   along <- mean(at$x[, k]) + at$move[k] * seq(-2, 2, length.out = n_along_axis)
   at$x <- spread_out(at, n_axes)$x[rep(seq_len(n_axes), each = length(along)), , drop = FALSE]
@@ -43,11 +47,10 @@ along_axis <- function(at, k) {
 # The rows and columns of the entries on and below the diagonal of a matrix with this pattern.
 lower_entries <- function(pattern) which(pattern & lower.tri(pattern, diag = TRUE), arr.ind = TRUE)
 
-# The terms of all entries with their coefficients, and the data of the last fit: list(terms, coefficients, observed).
-# observe: a function of probes that returns the entries there, such as conditional_normals(). Coordinates are added one
-# after the other: the candidates are the products of the terms found with later coordinates constant and of the factors
-# of the next coordinate, so that few of all products are tried. NULL where no terms are found, or an entry has too
-# many.
+# The terms, the coefficients of each entry, and the data of the last fit: list(terms, coefficients, observed). One
+# parent is added at a time: the candidates are products of the terms found with later parents constant and the factors
+# of the next parent. So few products are ever tried. observe: a function of probes that returns the entries there, as
+# conditional_normals() does. NULL if the terms are not found, or an entry has too many.
 find_terms <- function(at, observe) {
   factors <- list()
   for (k in at$given) {
@@ -81,9 +84,9 @@ find_terms <- function(at, observe) {
   list(terms = terms[parts_of_term], coefficients = coefficients, observed = observed)
 }
 
-# Entries along parallel axes of coordinate k: list(t, y), where y has a row for each t, and a column for each entry on
-# the first axis, then for each on the second and so on, each divided by its size. NULL where an entry is not known
-# everywhere.
+# Entries along the axis of coordinate k, at the same values t on all axes: list(t, y), where y has a row for each t,
+# and a column for each entry on the first axis, then on the second, and so on, divided by its size. NULL if some are
+# not known.
 entries_along <- function(at, k, observe) {
   n <- n_along_axis
   observed <- observe(along_axis(at, k))
@@ -94,10 +97,10 @@ entries_along <- function(at, k, observe) {
   }
 }
 
-# The simple functions of a coordinate t of which the entries y, of entries_along(), are sums: list(functions, used),
-# with a row of `functions` for each and a row of `used` for each entry. Mostly each function is in the span of the
-# entries; where some appear only in one sum, as few as span the rest. NULL where simple functions do not span the
-# entries.
+# The functions of a coordinate t, from `simple_factors`, whose span contains the entries y of entries_along():
+# list(functions, used), with a row for each function; used[i, j] says whether function i occurs in entry j. Usually all
+# are in the span of the entries. If some occur in a single sum only, as few as possible complete the span. NULL if the
+# dictionary does not contain the span.
 factors_of <- function(t, y) {
   entries <- svd(y, nv = 0)
   span <- entries$u[, entries$d > rounding_of_entry * entries$d[1], drop = FALSE]
@@ -112,7 +115,7 @@ factors_of <- function(t, y) {
     return(NULL)
   }
   parts <- qr.coef(qr(values[, chosen, drop = FALSE], tol = collinear_term), y)
-  parts[is.na(parts)] <- 0 # of functions that others make up
+  parts[is.na(parts)] <- 0 # collinear functions
   parts <- array(abs(parts), c(length(chosen), ncol(y) / n_axes, n_axes))
   list(
     functions = do.call(cbind, simple_factors)[chosen, , drop = FALSE],
@@ -120,7 +123,7 @@ factors_of <- function(t, y) {
   )
 }
 
-# Linearly independent columns in a span: list(chosen, basis), their numbers and an orthonormal basis.
+# Linearly independent columns that are in a span: list(chosen, basis), their indices and an orthonormal basis.
 functions_in <- function(span, values) {
   basis <- matrix(0, nrow(values), 0)
   chosen <- integer(0)
@@ -135,8 +138,9 @@ functions_in <- function(span, values) {
   list(chosen = chosen, basis = basis)
 }
 
-# The first two or three columns that span the rest of a span, together with those of functions_in(); none where there
-# are no such columns. Where they are as many as the dimensions that are left, each of them must itself be in the span.
+# The indices of the first two or three columns that together with those `inside`, of functions_in(), contain a span;
+# NULL if there are none. As many columns as missing dimensions must lie in the span themselves, up to rounding, so that
+# only the columns `near` it are tried.
 functions_beside <- function(inside, span, values) {
   others <- setdiff(which(colSums(values^2) > 0), inside$chosen)
   off <- colSums(outside(values[, others, drop = FALSE], span)^2)
@@ -152,7 +156,8 @@ functions_beside <- function(inside, span, values) {
   }
 }
 
-# The first `size` columns, in the order of combn(), whose span contains this one; none where there are none.
+# The indices of the first `size` columns, in the order of combn(), whose span contains `span`; NULL or empty if there
+# are none.
 first_spanning <- function(size, span, columns) {
   columns <- normalised(columns)
   if (size == 1) {
@@ -168,24 +173,23 @@ first_spanning <- function(size, span, columns) {
   }
 }
 
-# Whether columns are in the span of an orthonormal basis up to rounding.
+# Whether columns are in the span of an orthonormal basis, up to rounding.
 is_inside <- function(columns, basis) {
   all(colSums(outside(columns, basis)^2) < rounding_of_factor^2)
 }
 
-# The part of columns that is orthogonal to the span of an orthonormal basis.
+# The residuals of columns after projection on the span of an orthonormal basis.
 outside <- function(columns, basis) columns - basis %*% crossprod(basis, columns)
 
-# Of a coordinate; each a column. Precisions, scales, and hyperbolic functions of correlations have
-# whole powers of up to 2, and halves where a coordinate is the logarithm of a variance. What is
-# multiplied by correlations is a bounded function, made of the same functions over powers of the
-# hyperbolic cosine. What is multiplied by a coefficient is a polynomial, and over roots where a
-# correlation is t / sqrt(1 + t^2). The simplest come first.
+# The dictionary of functions of one parent, as terms with one column, the simplest first. Precisions and scales are
+# exponentials with rates up to 2, or halves if the parent is the logarithm of a variance. Factors by correlations are
+# bounded: exponentials divided by powers of the hyperbolic cosine. Factors by coefficients are polynomials. They are
+# divided by roots where a correlation is t / sqrt(1 + t^2).
 simple_factors <- local({
   functions <- function(powers = 0, degrees = 0, falls = 0, rates = 0, roots = 0) {
     expand.grid(powers = powers, degrees = degrees, falls = falls, rates = rates, roots = roots)
   }
-  # growing functions first: they are small where the scale is, without a cancelling difference from 1
+  # growing functions first, to avoid cancellation where the scale is small
   bounded <- functions(powers = 2:-2, falls = 1:2, rates = c(0.5, 1))
   bounded <- bounded[abs(bounded$powers) <= bounded$falls, ]
   bounded$powers <- bounded$powers * bounded$rates
@@ -196,9 +200,8 @@ simple_factors <- local({
   ), as.matrix)
 })
 
-# Products of terms and the factors of one more coordinate, all that an entry may be made of:
-# matrices with a row a product, and a column a coordinate; and `used`, a row an entry, a column a
-# product.
+# The terms multiplied by the factors of one more parent, all products that may occur in an entry: terms, with `used`, a
+# logical matrix with a row for each entry and a column for each product.
 products_of <- function(terms, factor) {
   each <- expand.grid(term = seq_len(ncol(terms$used)), factor = seq_len(ncol(factor$used)))
   used <- terms$used[, each$term, drop = FALSE] & factor$used[, each$factor, drop = FALSE]
@@ -213,12 +216,12 @@ products_of <- function(terms, factor) {
 
 parts_of_term <- c("powers", "degrees", "falls", "rates", "roots")
 
-# As the core has them: of the parts, the coordinates, and the terms.
+# The terms as an array for the C core, with the dimensions parts, parents and terms.
 factors_in_terms <- function(terms) {
   aperm(array(unlist(terms[parts_of_term]), c(dim(terms$powers), length(parts_of_term))), 3:1)
 }
 
-# A row a point, a column a term. t: the coordinates of the terms' columns, and perhaps later ones.
+# The values of terms at rows of t, a column for each term. Columns of t beyond those of the terms are ignored.
 values_of <- function(terms, t) {
   t <- not_zero(as.matrix(t)[, seq_len(ncol(terms$powers)), drop = FALSE])
   log_value <- tcrossprod(t, terms$powers)
@@ -234,18 +237,18 @@ values_of <- function(terms, t) {
   powers * exp(log_value)
 }
 
-# The slopes of a term are taken relative to it.
+# Replaces 0 by the smallest positive number, since slopes are computed relative to the term.
 not_zero <- function(t) replace(t, t == 0, .Machine$double.xmin)
 
-# Columns of length 1; 0 for those that are not finite.
+# Columns scaled to length 1; 0 for those that are not finite.
 normalised <- function(columns) {
   columns <- sweep(columns, 2, sqrt(colSums(columns^2)), "/")
   columns[!is.finite(columns)] <- 0
   columns
 }
 
-# The coefficients of each entry, a row each, by least squares relative to its scale at each point.
-# What contributes no more than rounding is 0, and so is what is beyond the range of numbers.
+# The coefficients of each entry (a row) for each term, by least squares relative to its scale at each point.
+# Contributions that are rounding or out of the range of numbers are set to 0.
 entries_by_terms <- function(terms, observed) {
   values <- values_of(terms, observed$t)
   scale <- observed$scale

@@ -20,7 +20,7 @@ scouted <- function(sampler, plan) {
   sampler$scout <- scout(sampler, "scout")
   plan <- within_limit(plan, sampler$scout)
   if (sampler$scout$is_cut) leave_out(sampler, "search", "the search for further modes")
-  act_on_scout(sampler$target, sampler$scout)
+  signal_scout_problems(sampler$target, sampler$scout)
   sampler <- rescaled(sampler, find_turn, scout, plan)
   sampler <- rescaled(sampler, find_truncated, scout, plan, suits_truncated)
   if (lacks_variables) complete_reference(sampler) else sampler

@@ -4,16 +4,16 @@
 #ifndef SMC_BRIDGE_H
 #define SMC_BRIDGE_H
 
-/* Particles that count as one draw together: the group of each, from `first` to
+/* Groups of dependent particles: the group of each, from `first` to
  * first + n - 1. */
 typedef struct smc_groups {
   const int *group;
   int first, n;
 } smc_groups;
 
-/* Log ratios of target and distribution: at draws of the distribution, and at
- * weighted draws of the target, which descend from some first particles, on
- * some islands. */
+/* Log ratios of the densities of target and distribution: at draws y of the
+ * distribution, and at weighted draws x of the target, which are grouped by
+ * the initial particle that they descend from, and by island. */
 typedef struct smc_bridge_draws {
   int n_y, n_x;
   const double *log_y; /* n_y                                                */
@@ -22,8 +22,7 @@ typedef struct smc_bridge_draws {
   smc_groups origins, islands; /* of the n_x                                 */
 } smc_bridge_draws;
 
-/* The log of the estimate, and the variance of that: NaN where there is none.
- */
+/* The log of the estimate, and its variance; NaN where there is none. */
 typedef struct smc_bridge_estimate {
   double log_z, variance;
 } smc_bridge_estimate;

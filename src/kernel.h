@@ -15,7 +15,7 @@ typedef enum smc_backward {
   SMC_BACKWARD_DETAILED_BALANCE = 2 /* the reversal of K_t; biased          */
 } smc_backward;
 
-/* What stands for K_0 in the time-correct backward kernel, at t = 1. */
+/* What replaces K_0 in the time-correct backward kernel, at t = 1. */
 typedef enum smc_first_backward {
   SMC_FIRST_REFERENCE = 0,  /* L_0 = q                                      */
   SMC_FIRST_INDEPENDENT = 1 /* the reference's own LMC kernel, with h_1     */
@@ -103,7 +103,7 @@ extern const smc_kernel smc_kernel_hmc;
 /* The kernel of that name; NULL when there is none. */
 const smc_kernel *smc_find_kernel(const char *name);
 
-/* What particles need that start from this reference. */
+/* The arrays of a cloud that this kernel needs with this reference. */
 smc_cloud_parts smc_kernel_parts(const smc_kernel *kernel,
                                  const smc_reference *reference);
 
@@ -112,10 +112,10 @@ smc_cloud_parts smc_kernel_parts(const smc_kernel *kernel,
  * calls the very same one. Returns 0, or 1 when the target failed. */
 int smc_kernel_move(const smc_kernel *kernel, const smc_move *m);
 
-/* The incremental divergence but for a constant: minus the mean of log_g. What
- * starts where the target is impossible, as draws from the reference may, is
- * left out: most of it is lost at any step size, and would hide all others. NaN
- * when nothing is left. */
+/* The incremental divergence up to a constant: minus the mean of log_g.
+ * Particles that start where the target has density 0, as draws from the
+ * reference may, are left out: most of them die at any step size, and would
+ * dominate the mean. NaN when none is left. */
 double smc_divergence(const smc_move *m);
 
 /* log gamma_t(x) - log gamma_{t-1}(x) of particle k: the incremental weight

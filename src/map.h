@@ -1,4 +1,4 @@
-/* map.h: the way from the sampler's coordinates to the user's.
+/* map.h: smooth invertible maps from the sampler's coordinates to the user's.
  *
  * The kernels see z, in which the reference is standard; the target sees x. A
  * chain of maps leads from the one to the other,
@@ -28,8 +28,8 @@ typedef struct smc_values {
 
 bool smc_has_value(const smc_values *values, double x);
 
-/* Whether x is one of d coordinates, counted from 1; and these are some, each
- * once. */
+/* Whether x is one of d coordinates, counted from 1; and whether all values
+ * are different coordinates. */
 bool smc_is_coordinate(double x, int d);
 bool smc_are_coordinates(const smc_values *values, int d);
 
@@ -89,9 +89,9 @@ extern const smc_map_kind *const smc_map_kinds[];
 /* The kind of that name; NULL when there is none. */
 const smc_map_kind *smc_find_map(const char *name);
 
-/* Of a map of kind `precision` at n points: of each of the coordinates that
- * change, in their order, the diagonal entry of Q, and what is left of it when
- * its turn comes (both p x n). */
+/* For a map of kind `precision` at n points: the diagonal entries of Q, in the
+ * order of its factorisation, and the pivots, which are what is left of them
+ * when they are reached (both p x n). */
 void smc_precision_pivots(const smc_map *map, int n, const double *z,
                           double *scratch, double *pivots, double *diagonal);
 
@@ -119,9 +119,9 @@ smc_chain smc_chain_part(const smc_chain *chain, int first, int thread);
  * else in scratch that is overwritten by the next call. */
 const double *smc_chain_forward(const smc_chain *chain, int n, const double *z);
 
-/* The n points of which the points x are the images, both d x n; z may be x. As
- * after smc_chain_forward() the points on the way are there: this counts as the
- * last call, for z. */
+/* The n points whose images are the points x, both d x n; z may be x. The
+ * points after each map are stored as by smc_chain_forward(): this counts as
+ * the last call, for z. */
 void smc_chain_inverse(const smc_chain *chain, int n, const double *x,
                        double *z);
 
@@ -136,8 +136,8 @@ const double *smc_chain_points(const smc_chain *chain, int n_maps,
 /* Whether all images of point k, of the last call, are numbers. */
 bool smc_chain_is_finite(const smc_chain *chain, int k);
 
-/* Where they are not all, the origin takes the place of point k of z, and its
- * images of theirs. Returns whether so. */
+/* If they are not, replaces point k of z by the origin, and its images by those
+ * of the origin. Returns whether it has. */
 bool smc_chain_reset_overflowed(const smc_chain *chain, int k, double *z);
 
 /* Take log densities and gradients (or NULL) at the images of the n points of

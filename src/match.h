@@ -1,5 +1,5 @@
-/* match.h: batch and match, by which a normal distribution is brought closer to
- * a target by the target's gradients at its draws (Cai et al., 2024).
+/* match.h: batch and match, which fits a normal distribution to the gradients
+ * of a target at its draws (Cai et al., 2024).
  *
  * Points are rows here, n x d matrices by columns, as in R: the sums are over
  * points.
@@ -55,10 +55,10 @@ void smc_pull_back(const smc_match *match, const smc_gaussian *normal, int n,
 /* squares: out, |z|^2 of n points z (n x d). */
 void smc_squares(int n, int d, const double *z, double *squares);
 
-/* The mean of log target - log normal over n draws of the normal, at which
- * the target has these log densities, and its standard error: a bound of the
- * log evidence. Where some draws are impossible it is that of the normal on the
- * possible part alone; -Inf and NaN where fewer than two are possible. */
+/* The evidence lower bound: the mean of log target - log normal over n draws of
+ * the normal, at which the target has these log densities, and its standard
+ * error. If some draws have density 0, it is the bound by the normal truncated
+ * to the support; -Inf and NaN if fewer than two draws are inside. */
 typedef struct smc_elbo {
   double value, error;
 } smc_elbo;
@@ -66,8 +66,8 @@ typedef struct smc_elbo {
 smc_elbo smc_elbo_of(int n, int d, const double *squares,
                      const double *log_density, double log_det);
 
-/* Whether the first one is the better one: of many the highest is the luckiest,
- * so that the error counts against it. */
+/* Whether the first one is higher after its error is subtracted: the largest of
+ * many noisy values is biased upwards. */
 bool smc_elbo_is_better(smc_elbo one, smc_elbo other);
 
 /* matches ----------------------------------------------------------------- */
@@ -82,11 +82,10 @@ typedef struct smc_points {
   const double *w; /* n           their weights, of sum 1                   */
 } smc_points;
 
-/* The normal that matches points and gradients, begun from N(0, I): the larger
- * lambda, the less of the start is left. For a normal target it is exact,
- * wherever the points are, as soon as they are more than the dimension; where
- * there are none the start stays. It is left in match->inner. Returns whether
- * there is one. */
+/* Fits match->inner, a normal distribution, to points and gradients, starting
+ * from N(0, I), of which less is left the larger lambda is. For a normal target
+ * the fit is exact for any points, if there are more of them than dimensions;
+ * without points it is N(0, I). Returns whether there is a fit. */
 bool smc_match_points(smc_match *match, const smc_points *points,
                       double lambda);
 

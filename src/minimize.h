@@ -69,7 +69,7 @@ double smc_search_best(const smc_search *s, double otherwise);
  * when the search is over before that. */
 double smc_find_feasible(smc_search *s, double x);
 
-/* Algorithm 7: walk right, then left, by growing steps. */
+/* Algorithm 7: bracket a minimum by growing steps, first right, then left. */
 smc_bracket smc_bracket_minimum(smc_search *s, double x);
 
 /* Algorithm 6, or its parabolic variant: narrow the bracket until it is no

@@ -1,5 +1,5 @@
-/* pareto.h: whether the tail of a sample falls like a power, by a generalised
- * Pareto distribution of what exceeds a quantile.
+/* pareto.h: the weight of the tail of a sample, by a generalised Pareto
+ * distribution of the excesses over a quantile.
  */
 #ifndef SMC_PARETO_H
 #define SMC_PARETO_H
@@ -13,15 +13,15 @@ typedef struct smc_weighted {
   double x, w;
 } smc_weighted;
 
-/* The distribution of n positive values in ascending order, with weights that
- * are worth so many draws (Zhang and Stephens, 2009). */
+/* The distribution of n positive values in ascending order, whose weights have
+ * the effective sample size n_draws (Zhang and Stephens, 2009). */
 smc_pareto smc_fit_pareto(int n, const smc_weighted *excess, double n_draws);
 
-/* The shape of the upper tail of n values, which are the part of this weight
- * that is largest. NaN for one of too few draws, for one that is a single
- * value, and for one that ends before such a distribution does, with less
- * chance than `level`: a small mode apart is no tail. n_draws: how many draws
- * all values are worth. What is in `values` is not kept. */
+/* The shape (Pareto k) of the upper tail of n values: the largest ones, with
+ * this part of the weight. NaN if the tail has too few draws, is a single
+ * value, or ends so early that the fitted distribution would do so with a
+ * probability below `level`: a small separate mode is no tail. n_draws: the
+ * effective sample size of all values. `values` is overwritten. */
 double smc_tail_shape(int n, smc_weighted *values, double part, double n_draws,
                       double level);
 

@@ -1,4 +1,5 @@
-/* path.h: from the reference to the target, and the only caller of a target.
+/* path.h: the annealing path from the reference to the target, and the only
+ * caller of a target.
  *
  * Particles live in coordinates z, from which a chain of maps leads to the x
  * that the target sees (map.h). A normal reference other than N(0, I) is such
@@ -16,7 +17,7 @@
 
 #include <autosmc.h>
 
-/* What came of the evaluation of one block of particles. */
+/* The result of the evaluation of one block of particles. */
 typedef struct smc_block_result {
   int failure;      /* the return code of the target, when not 0            */
   int n_impossible; /* points that had no finite log density                */
@@ -43,7 +44,7 @@ typedef struct smc_path {
   int failure;               /* the return code of a callback, when not 0     */
 
   /* Called as a step begins, between its parts, and before every evaluation:
-   * what surrounds the core may look around there, and leave by a long jump.
+   * the interface may check for interrupts there, and leave by a long jump.
    * NULL for none. */
   void (*hook)(void *data);
   void *hook_data;

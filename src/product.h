@@ -20,7 +20,7 @@ typedef struct smc_matrix {
   bool lower; /* A is square, and zero above the diagonal, whatever is stored
                  there                                                      */
   bool of_points; /* its rows are the points, so that the product is symmetric:
-                     of what is below its diagonal some is not made          */
+                     some entries below its diagonal are not computed        */
 } smc_matrix;
 
 /* A lower triangle of d rows, or its transpose. */

@@ -1,4 +1,4 @@
-/* r_interface.h: what the files that speak with R share. */
+/* r_interface.h: what the files of the interface to R share. */
 #ifndef R_INTERFACE_H
 #define R_INTERFACE_H
 
@@ -35,7 +35,7 @@ void r_transpose_part(int rows, int columns, const double *in, int in_rows,
  * not protected. */
 SEXP r_call_package(const char *function, SEXP argument);
 
-/* An R error: there are not as many bytes of memory. */
+/* An R error: so many bytes of memory cannot be allocated. */
 void r_lack_memory(double bytes);
 
 /* A vector of numbers, or of bytes; R_NilValue when R has no memory for it. Not

@@ -25,7 +25,7 @@ typedef struct smc_climb {
                            the curvature; not for the first                  */
   double *direction; /* d  of the step under way                             */
   double *s, *y;     /* d  scratch, for a pair                                */
-  double gain;       /* which it promises, twice                             */
+  double gain;       /* twice the increase that this step predicts           */
   double t;          /* part of the step that is tried                       */
   double length; /* of a step, as long as nothing is known of the curvature  */
   double tolerance; /* of its gain: a step that promises less is not made     */
@@ -71,8 +71,9 @@ smc_climb_normal smc_climb_normal_layout(smc_arena *arena, int d);
 bool smc_climb_normal_at(const smc_climb *climb, int k, bool diagonal,
                          smc_climb_normal *normal);
 
-/* Laplace's approximation of the log evidence: the log density at the mean, as
- * the curvature has it, over that of this normal, of point k. */
+/* Laplace's approximation of the log evidence by this normal, of point k: the
+ * log density at its mean, extrapolated by the curvature, less the log density
+ * of the normal there. */
 double smc_climb_laplace(const smc_climb *climb, int k,
                          const smc_climb_normal *normal);
 

@@ -317,5 +317,5 @@ test_that("a basin where the gradient contradicts the density is left out, if it
   expect_identical(scout$gradient, "right")
   expect_estimate(scout$basins$elbo[1], scout$basins$elbo_error[1] + 0.01, 0, 0.2)
   expect_true(all(scout$basins$elbo < 7))
-  expect_warning(act_on_scout(target, scout), "x1 = .*left out", class = "autosmc_warning_gradient")
+  expect_warning(signal_scout_problems(target, scout), "x1 = .*left out", class = "autosmc_warning_gradient")
 })
