@@ -54,7 +54,7 @@ test_that("scales in order have their evidence", {
   log_z <- log(sum(exp(log_density)) * 0.02^2)
   fit <- calmly(smc(in_order(as_declared), seed = 1))
   expect_identical(which(fit$target$ratio > 0), 2L)
-  expect_identical(fit$maps[1], "s[2] is transformed to the log ratio to the variable before")
+  expect_identical(fit$maps[1], "s[2] is transformed to the log of the ratio to the previous variable")
   expect_match(fit$maps, "10 variables \\(u\\[1\\], .*\\) are normal given s\\[1\\], s\\[2\\]", all = FALSE)
   expect_log_z(fit, log_z, 0.05)
   expect_true(all(fit$particles[, "s[2]"] > fit$particles[, "s[1]"]))
