@@ -84,7 +84,7 @@ test_that("evidences that are certain, and wrong, are not calibrated", {
   }
   expect_false(certain(FALSE)$passed)
   expect_identical(certain(FALSE)$p_value, 1 / 1000)
-  expect_match(printed_text(certain(TRUE)), "nothing can be said")
+  expect_match(printed_text(certain(TRUE)), "No test: in each data set")
 })
 
 test_that("fits that fail are counted and shown", {
@@ -102,7 +102,7 @@ test_that("fits that fail are counted and shown", {
   expect_output(print(check), sprintf("Of 400 fits %d failed", length(failed)))
   all <- check_evidence(list(a = mean_model(0, fails = is.numeric), b = mean_model(1)), n = 5, seed = 1)
   expect_false(all$passed)
-  expect_match(printed_text(all), "nothing can be said")
+  expect_match(printed_text(all), "No test: in each data set")
 })
 
 test_that("targets are fitted, by workers and from a checkpoint alike", {

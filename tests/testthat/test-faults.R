@@ -224,7 +224,7 @@ test_that("a run too large for any memory says how large", {
       error <- catch(verb(normal_target(size[1]), n_particles = size[2], scout = FALSE))
       expect_s3_class(error, "autosmc_error_memory")
       expect_s3_class(error, "autosmc_error")
-      expect_match(message_of(error), "The run takes [0-9.]+ [PT]B of memory")
+      expect_match(message_of(error), "The run needs [0-9.]+ [PT]B of memory")
       # positions, velocities and gradients, of the particles and of where they move to
       expect_gt(error$bytes, 6 * 8 * prod(size))
     }

@@ -336,7 +336,7 @@ test_that("where the precision is not reached, a warning says so", {
   warning <- catch_warning(
     on_islands(9, precision = fit$std_error / 10, max_islands = 9)
   )
-  expect_match(message_of(warning), "about 900 islands")
+  expect_match(message_of(warning), "About 900 such islands")
   expect_warning(
     fit <- smc_run(
       target, data.frame(lambda = c(0.3, 1), step_size = 0.4),
