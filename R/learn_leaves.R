@@ -4,11 +4,14 @@
 
 # Largest number of neighbours of a leaf: curves in more parents are not fitted.
 most_neighbours <- 2
+# Leaves that fit leave hardly anything of the scores; these are kept if they leave less than this share of what levels
+# do.
+most_left <- 0.5
 
 # The state of fit_chain() with a block for each leaf, and levels for the other variables. NULL where levels alone leave
 # little of the scores, where the pattern is not known or full, or where leaves do not both raise the held-out log
-# density and leave less of the scores. The neighbours of leaves are not `parents`, whose variance a reference inflates:
-# nearly all variables would be.
+# density and leave much less of the scores. The neighbours of leaves are not `parents`, whose variance a reference
+# inflates: nearly all variables would be.
 fit_leaves <- function(state, levels, variables) {
   graph <- state$points$pattern[variables, variables, drop = FALSE]
   by_levels <- held_out(levels, variables)
@@ -29,7 +32,7 @@ fit_leaves <- function(state, levels, variables) {
     return(NULL)
   }
   by_leaves <- held_out(leaves, variables)
-  if (isTRUE(by_leaves$nats < by_levels$nats) && gain_over(by_leaves$each, by_levels$each) > 0) leaves
+  if (isTRUE(by_leaves$nats < most_left * by_levels$nats) && gain_over(by_leaves$each, by_levels$each) > 0) leaves
 }
 
 # The best block of a variable with the fewest neighbours, given these. NULL where all variables have too many

@@ -181,6 +181,7 @@ ray_integral <- function(slope, size, with_draw = FALSE) {
     for (j in setdiff(seq_len(n), known)) new[, j] <- slope(end * nodes[j]) - end * nodes[j]
     excess <- new
     rule <- ray_rules[[as.character(n)]]
+    if (is.null(rule)) rule <- ray_rule(n)
     r <- outer(end, rule$nodes)
     log_density <- -r^2 / 2 - end * excess %*% rule$running
     density <- r^(size - 1) * exp(log_density)
@@ -249,14 +250,17 @@ running_integral <- function(n, m) {
   t(sweep(integrals, 2, antiderivative(pi)) %*% solve(polynomials(theta_of(n), degree))) / 2
 }
 
-# For each number of nodes n, with 2 n - 1 finer nodes, the matrix that leads from values at the nodes to integrals up
-# to each of the finer ones, and the weights with which the values at these are the integral.
-ray_rules <- lapply(stats::setNames(nm = ray_nodes), function(n) {
+# With n nodes and 2 n - 1 finer ones: list(nodes, running, weights), the finer nodes, the matrix that leads from values at
+# the n nodes to integrals up to each finer one, and the weights with which the values at these are the integral.
+ray_rule <- function(n) {
   n_fine <- 2 * n - 1
   list(
     nodes = chebyshev_nodes(n_fine), running = running_integral(n, n_fine), weights = running_integral(n_fine, 2)[, 2]
   )
-})
+}
+
+# The rules that are mostly enough, made when the package is built.
+ray_rules <- lapply(stats::setNames(nm = ray_nodes[1:4]), ray_rule)
 
 # what is sampled -------------------------------------------------------------
 

@@ -419,7 +419,7 @@ test_that("what is constant has no histogram", {
   fit$particles <- cbind(zero = 0, fit$particles)
   expect_identical(levels(draws_data(fit, NULL)$variable), c("x1", "x2"))
   expect_identical(levels(draws_data(fit, c("zero", "x2"))$variable), "x2")
-  expect_error(plot(fit, "draws", variables = "zero"), "does not vary", class = "autosmc_error_input")
+  expect_error(plot(fit, "draws", variables = "zero"), "must vary over the draws; zero does not", class = "autosmc_error_input")
 })
 
 test_that("plots of one panel go into a layout of one's own", {

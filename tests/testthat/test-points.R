@@ -114,7 +114,7 @@ test_that("the prior of the target is that of its restrictions", {
   expect_known(found$prior_prob, found$prior_error, exp(-1) / 2, 0.01)
   expect_identical(restrict(own(sample), a > 0, c > 1), found)
   expect_match(message_of(catch(restrict(own(rnorm), a > 0))), "`prior$sample` must return", fixed = TRUE)
-  expect_match(message_of(catch(restrict(fit, a > 0))), "the target is given its `prior`")
+  expect_match(message_of(catch(restrict(fit, a > 0))), "make the target with its `prior`")
 })
 
 test_that("a restricted model is compared with others", {
@@ -130,7 +130,7 @@ test_that("what is no restriction is named", {
     expect_s3_class(error, "autosmc_error_input")
     expect_match(message_of(error), "`(d > 0|a)` (cannot be evaluated|must be TRUE or FALSE)")
   }
-  expect_match(message_of(catch(restrict(fit, prior = 0.5))), "must be a restriction")
+  expect_match(message_of(catch(restrict(fit, prior = 0.5))), "A restriction must be given")
   expect_match(message_of(catch(restrict(fit, a = 0, prior = 0.5))), "savage_dickey")
   expect_bad(restrict(fit, a > 0), "prior")
   for (bad in list(0, 1.1, "a", list(), function(x) x, matrix(0, 2, 2))) {
@@ -251,7 +251,7 @@ test_that("what is no point is named", {
     expect_match(message_of(catch(savage_dickey(fit, s = bad, prior_density = 1))), "s must be inside its bounds")
   }
   expect_match(message_of(catch(savage_dickey(fit, d = 0, prior_density = 1))), "there is no \"d\"")
-  expect_match(message_of(catch(savage_dickey(fit, 0, prior_density = 1))), "must be a point")
+  expect_match(message_of(catch(savage_dickey(fit, 0, prior_density = 1))), "A point must be given")
   expect_match(message_of(catch(savage_dickey(fit, a = 0, a = 1, prior_density = 1))), "a must have one value; two are given")
   expect_bad(savage_dickey(fit, a = "0", prior_density = 1), "a")
   expect_bad(savage_dickey(fit, a = 0), "prior_density")
