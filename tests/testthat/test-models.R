@@ -98,16 +98,20 @@ test_that("a model object says which library it lacks", {
   expect_match(message_of(error), "Load it first", fixed = TRUE)
 })
 
-glmmTMB_of <- function(...) {
+# A function of a package, which is no dependency.
+of_package <- function(package, name) {
   skip_if_not_installed("TMB")
-  glmmTMB <- "glmmTMB" # no dependency
-  skip_if(!suppressWarnings(requireNamespace(glmmTMB, quietly = TRUE)), "glmmTMB is not installed")
-  suppressWarnings(getExportedValue(glmmTMB, "glmmTMB")(...))
+  skip_if(!suppressWarnings(requireNamespace(package, quietly = TRUE)), paste(package, "is not installed"))
+  getExportedValue(package, name)
 }
+
+glmmTMB_of <- function(...) suppressWarnings(of_package("glmmTMB", "glmmTMB")(...))
 
 test_that("a fit of glmmTMB takes a prior, and asks for one", {
   fit <- glmmTMB_of(dist ~ speed, data = cars, family = "poisson")
   expect_bad(as_target(fit), "log_prior")
+  said <- expect_error(as_target(fit, log_prior = 3), "must be a function, not 3")
+  expect_null(said$parent)
   target <- as_target(fit, log_prior = function(p) sum(dnorm(p$beta, 0, 10, log = TRUE)))
   expect_length(target$improper, 0)
   x <- rbind(c(1, 0.1), c(2, 0.15))
@@ -166,4 +170,40 @@ test_that("what has no prior in a fit of glmmTMB is named, whether the prior is 
   x <- c(2, -0.3)
   found <- suppressMessages(evaluate_target(as_target(fit, log_prior = of_beta), t(x), gradient = FALSE)$log_density)
   expect_equal(found, dnorm(x[1], 0, 10, log = TRUE) - as.numeric(fit$obj$fn(x)) + x[2])
+})
+
+test_that("a spatial field of sdmTMB has its evidence, and no density where it is all rounding", {
+  set.seed(1)
+  data <- data.frame(X = runif(40), Y = runif(40))
+  data$y <- sin(6 * data$X) + cos(5 * data$Y) + 0.3 * rnorm(40)
+  sdmTMB_says <- function(name, ...) suppressWarnings(suppressMessages(of_package("sdmTMB", name)(...)))
+  mesh <- sdmTMB_says("make_mesh", data, c("X", "Y"), cutoff = 0.25)
+  fit_by <- function(backend) {
+    sdmTMB_says("sdmTMB", y ~ 0, data, mesh, control = sdmTMB_says("sdmTMBcontrol", backend = backend))
+  }
+  log_prior <- function(p) sum(dnorm(unlist(p), c(-1, 1.5, -1), c(1, 0.7, 0.5), log = TRUE))
+  for (backend in c("rtmb", "tmb")) {
+    fit <- fit_by(backend)
+    target <- quiet_laplace(as_target(fit, log_prior = log_prior))
+    # the responses are jointly normal
+    spde <- lapply(fit$tmb_data$spde[c("M0", "M1", "M2")], as.matrix)
+    A <- as.matrix(mesh$A_st)
+    by_hand <- function(x) {
+      k2 <- exp(2 * x[2])
+      precision <- exp(2 * x[1]) * (k2^2 * spde$M0 + 2 * k2 * spde$M1 + spde$M2)
+      root <- chol(A %*% solve(precision, t(A)) + exp(2 * x[3]) * diag(40))
+      log_prior(as.list(x)) - 20 * log(2 * pi) - sum(log(diag(root))) -
+        sum(backsolve(root, data$y, transpose = TRUE)^2) / 2
+    }
+    x <- rbind(c(-2, 1, -1), c(0, 0, 0), c(-3, 2, 1))
+    expect_equal(evaluate_target(target, x)$log_density, apply(x, 1, by_hand))
+    expect_gradient(target, x)
+    far <- 10 * matrix(sin(1:300), 100)^3 * 3
+    expect_lt(max(evaluate_target(target, far, gradient = FALSE)$log_density), by_hand(c(-2.3, 1.2, -0.8)))
+  }
+  grid <- list(seq(-5, 2, 0.5), seq(-1.5, 4.5, 0.4), seq(-3, 0.5, 0.25))
+  value <- apply(expand.grid(grid), 1, by_hand)
+  exact <- max(value) + log(sum(exp(value - max(value))) * 0.5 * 0.4 * 0.25)
+  alone <- as_target(fit, log_prior = log_prior, method = "laplace") # exact, for a normal distribution
+  expect_log_z(quiet_laplace(smc(alone, n_particles = 64, n_steps = 4, rounds = 1, islands = 8, seed = 1)), exact)
 })
