@@ -4,7 +4,7 @@
 # dimensions around the mode of each group, and by importance sampling over the four parameters, with its error.
 # And Poisson counts of 2,000 days about an autoregression, by the filter of a hidden Markov model on a grid, and by
 # importance sampling over the three parameters; and of the cells of a lattice, about a random field. These two ask for
-# a precision of 0.1.
+# a precision of 0.1. And normal responses about a spatial field, by sdmTMB, which must be installed for this row.
 #
 #   Rscript bench/effects.R [OUT.csv] [ROW]
 #
@@ -232,6 +232,43 @@ target_of_cells <- function() {
   )
 }
 
+# field -----------------------------------------------------------------------------
+
+# A spatial field of sdmTMB about 100 normal responses, which are jointly normal given the four parameters.
+field <- function() {
+  set.seed(1)
+  n <- 100
+  data <- data.frame(X = runif(n), Y = runif(n))
+  data$y <- 1 + drop(rnorm(n) %*% chol(exp(-as.matrix(dist(data)) / 0.3))) + 0.4 * rnorm(n)
+  mesh <- sdmTMB::make_mesh(data, c("X", "Y"), cutoff = 0.12)
+  fit <- sdmTMB::sdmTMB(y ~ 1, data, mesh)
+  log_prior <- function(p) sum(dnorm(unlist(p), c(0, -2, 1.5, -1), c(3, 1, 0.7, 0.5), log = TRUE))
+  list(
+    n = ncol(mesh$A_st), target = as_target(fit, log_prior = log_prior), A = as.matrix(mesh$A_st), y = data$y,
+    precision = lapply(fit$tmb_data$spde[c("M0", "M1", "M2")], as.matrix)
+  )
+}
+
+# By a grid over three of the parameters: the intercept, N(0, 3^2), is one more normal effect.
+true_log_z_of_field <- function(field, n_grid = 33) {
+  n <- length(field$y)
+  log_density <- function(x) {
+    k2 <- exp(2 * x[2])
+    precision <- exp(2 * x[1]) * (k2^2 * field$precision$M0 + 2 * k2 * field$precision$M1 + field$precision$M2)
+    root <- chol(field$A %*% solve(precision, t(field$A)) + exp(2 * x[3]) * diag(n) + 9)
+    -n / 2 * log(2 * pi) - sum(log(diag(root))) - sum(backsolve(root, field$y, transpose = TRUE)^2) / 2 +
+      sum(dnorm(x, c(-2, 1.5, -1), c(1, 0.7, 0.5), log = TRUE))
+  }
+  grid <- lapply(list(c(-7, 2), c(-2, 5), c(-2, 0.5)), function(range) seq(range[1], range[2], length.out = n_grid))
+  value <- apply(expand.grid(grid), 1, log_density)
+  max(value) + log(sum(exp(value - max(value)))) + sum(log(vapply(grid, function(x) x[2] - x[1], 0)))
+}
+
+row_of_field <- function() {
+  field <- field()
+  row_of("field", field$n, field$target, c(true_log_z_of_field(field), 0))
+}
+
 # the table -----------------------------------------------------------------------
 
 row_of <- function(model, effects, target, truth, ...) {
@@ -253,7 +290,8 @@ rows <- list(
   function() row_of_sd(0.5), function() row_of_sd(1), function() row_of_sd(2),
   function() row_of("intercepts and slopes", 2 * slopes$n, target_of_slopes(), true_log_z_of_slopes()),
   function() row_of("days", days$n, target_of_days(), true_log_z_of_days(), precision = 0.1),
-  function() row_of("cells", cells$side^2, target_of_cells(), c(NA, NA), precision = 0.1)
+  function() row_of("cells", cells$side^2, target_of_cells(), c(NA, NA), precision = 0.1),
+  row_of_field
 )
 arguments <- commandArgs(TRUE)
 out <- c(arguments, "bench/results/effects.csv")[1]
