@@ -31,7 +31,7 @@ advice_of_one_mode <- "form"
 # than the islands.
 ask_diagnostics <- function(sampler, final, course) {
   if (is.null(course) || !is.null(final$moments)) {
-    return(list(found = list(), count = no_counts))
+    return(list(found = list(), count = zero_counts))
   }
   evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
   seen <- what_is_seen(sampler, final, course)

@@ -31,7 +31,7 @@ estimate_effects <- function(target, estimate, draws, precision, seed, most) {
     ),
     khat = exact$khat,
     counts = if (is_corrected(effects)) {
-      counts_of_integrals(integral, began, replace(no_counts, "n_target_evals", exact$n_sampled))
+      counts_of_integrals(integral, began, replace(zero_counts, "n_target_evals", exact$n_sampled))
     }
   )
 }

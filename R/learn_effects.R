@@ -15,7 +15,7 @@ with_surrogate <- function(sampler) {
   }
   began <- seconds_now()
   integral <- counted_integral(effects)
-  count <- no_counts
+  count <- zero_counts
   with_seed(seed_of_run(sampler$seed, effects_key), {
     # the posterior of many groups is some standard deviations away from that by Laplace's approximation
     start <- if (is.null(target$start)) numeric(target$dim) else change_scale(target, t(target$start), FALSE)[1, ]
@@ -40,7 +40,7 @@ with_surrogate <- function(sampler) {
 }
 
 # The counts of a row of `runs`. began: by the clock. before: of counted_density().
-counts_of_integrals <- function(integral, began, before = no_counts) {
+counts_of_integrals <- function(integral, began, before = zero_counts) {
   count <- as.list(integral("count"))
   count$n_target_evals <- count$n_target_evals + before[["n_target_evals"]]
   c(count, list(

@@ -94,7 +94,7 @@ evaluations_spent <- function(course) {
 
 # Of fits that ask for the density beside the draws.
 probes_of <- function(course) {
-  before <- if (is.null(course$probes)) no_counts else course$probes
+  before <- if (is.null(course$probes)) zero_counts else course$probes
   if (is.null(course$density)) before else before + course$density("count")
 }
 

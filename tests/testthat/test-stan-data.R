@@ -307,7 +307,7 @@ test_that("a stanfit without data, and a stanreg, are evaluated by the model the
   for (fit in list(stanfit, stanreg)) {
     told <- expect_message(target <- as_target(fit), class = "autosmc_message_rstan")
     # a stanreg cannot be given its data
-    expect_identical(grepl("With its `data`", message_of(told)), identical(fit, stanfit))
+    expect_identical(grepl("Give its `data`", message_of(told)), identical(fit, stanfit))
     expect_identical(target$names, c("mu[1]", "sigma"))
     at <- evaluate_target(target, rbind(c(0, 0), c(60, 0)))
     expect_identical(at$log_density, c(dnorm(0, 1, log = TRUE) - 1, -Inf))
@@ -342,7 +342,7 @@ test_that("what rstan cannot evaluate with all constants asks for the data", {
   lost <- list(unconstrained_param_names = function(...) stop("no pointer"))
   saved <- stanfit_of("target += 0;", lost)
   expect_bad(as_target(saved), "data")
-  expect_error(as_target(structure(list(stanfit = saved), class = "stanreg")), "cannot be given its data")
+  expect_error(as_target(structure(list(stanfit = saved), class = "stanreg")), "are not used")
 })
 
 test_that("the objects of CmdStanR have a program and a file of data", {
