@@ -41,7 +41,7 @@ estimate_effects <- function(target, estimate, draws, precision, seed, most) {
 # sampled.
 # integral: of counted_integral(). wanted: the standard error. `n_sampled`: how often what was sampled was evaluated.
 integrate_effects <- function(target, integral, draws, wanted, most) {
-  why <- why_laplace(target$effects)
+  why <- reason_for_laplace(target$effects)
   if (is.null(why) && nrow(draws$particles) == 0) why <- "since no draws were kept"
   found <- list(rows = integer(), exact = numeric(), laplace = numeric(), n_sampled = 0)
   if (is.null(why)) {

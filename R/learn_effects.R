@@ -68,7 +68,7 @@ good_polynomial <- function(surrogate, density, effects) {
   slope <- at$gradient %*% L
   polynomial <- fit_polynomial(z[own, , drop = FALSE], at$log_density[own], slope[own, ])
   off <- at$log_density - polynomial_at(polynomial, z)
-  error <- polynomial_error[[how_integrated(effects)]]
+  error <- polynomial_error[[integration_method(effects)]]
   if (all(abs(off) < error * exp(rowSums(z^2) / 4))) polynomial
 }
 

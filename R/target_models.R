@@ -44,7 +44,7 @@ as_target.list <- function(
 }
 
 tell_laplace <- function(random, effects) {
-  why <- why_laplace(effects)
+  why <- reason_for_laplace(effects)
   corrected <- if (is.null(why)) ", for which {.fn smc} corrects the evidence"
   tell("laplace", c("i" = paste0(
     "{.field {random}} {?is/are} integrated out by Laplace's approximation", corrected, if (!is.null(why)) " ", why, "."

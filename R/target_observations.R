@@ -14,7 +14,7 @@ observations <- function(response = NULL, nobs = NULL, data = list()) {
   if (!is.null(response)) {
     response <- response[is.finite(response)] # brms has Inf in the place of what is missing
     if (is.null(nobs)) nobs <- length(response)
-    response <- describe_response(response)
+    response <- summarise_response(response)
   }
   if (!is.null(nobs)) list(nobs = as.double(nobs), response = response)
 }
@@ -29,7 +29,7 @@ check_response <- function(response) {
 }
 
 # Numbers that do not depend on the order of the observations, and that differ where their values do.
-describe_response <- function(x) {
+summarise_response <- function(x) {
   if (length(x) > 0) {
     c(n = length(x), mean = mean(x), sd = if (length(x) > 1) stats::sd(x) else 0, min = min(x), max = max(x))
   }
