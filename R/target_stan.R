@@ -168,10 +168,10 @@ program_of_library <- function(path) {
 # has the TBB that the library was linked to, and R would crash as it ends if that were unloaded before.
 stan_library <- function(program) {
   path <- program$library
-  if (!is.null(program$code) && is.null(loaded_library(first_name(path), path))) {
+  if (!is.null(program$code) && is.null(loaded_library(library_name(path), path))) {
     path <- cached_library(program)
   }
-  list(dll = first_name(path), path = path, sum = program$sum, namespace = "RcppParallel")
+  list(dll = library_name(path), path = path, sum = program$sum, namespace = "RcppParallel")
 }
 
 # `.Call()` by another name: R CMD check looks for the routine in this package otherwise.

@@ -606,7 +606,7 @@ test_that("names tell the dimension, and so does a start", {
   expect_identical(target_function(normal_density, names = c("a", "b"))$dim, 2L)
   start <- reference_laplace(normal_density, start = c(1, 2), gradient = normal_gradient)
   expect_equal(start$mean, c(0, 0), tolerance = 1e-6)
-  expect_match(message_of(catch(target_function(normal_density))), "`names` tell it, too", fixed = TRUE)
+  expect_match(message_of(catch(target_function(normal_density))), "or their `names`", fixed = TRUE)
 })
 
 test_that("a function with data is told where these go", {
