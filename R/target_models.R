@@ -1,4 +1,4 @@
-# Targets from the model objects of other packages.
+# Targets from the model objects of TMB, RTMB, glmmTMB, sdmTMB and BayesianTools: methods of as_target().
 
 # TMB and RTMB ----------------------------------------------------------------
 
@@ -11,17 +11,19 @@ as_target.list <- function(
   check_dots_empty(...)
   method <- check_choice(method, "method", c("auto", "laplace"))
   if (isTRUE(x$env$ADreport) || !is.null(x$env$profile)) {
-    abort("The model object was made with {.code ADreport} or {.code profile}, so it is not a negative log density.")
+    abort(
+      "The model object was made with {.code ADreport} or {.code profile}, so its function is not a negative log density."
+    )
   }
   if (length(x$par) == 0) {
-    abort("The model object has no parameters that are not {.arg random}: {.fn smc} samples these.")
+    abort("All parameters of the model object are {.arg random}. {.fn smc} needs at least one that is not.")
   }
   check_installed("TMB", "for a model object of TMB or RTMB")
   check_loaded(x$env$DLL)
   prior <- NULL
   if (!is.null(log_prior)) {
     prior <- prior_of_vector(check_function(log_prior, "log_prior"), names(x$par))
-    prior(x$par) # what fails is told of at once
+    prior(x$par) # so that errors are reported now
   }
   variables <- tmb_variables(x)
   bounds <- variable_bounds(lower, upper, variables)
@@ -56,8 +58,9 @@ is_tmb_model <- function(x) {
     is.numeric(x$par) && is.character(x$env$DLL)
 }
 
-# The variables of a model: the elements of those of its parameters that are neither integrated out nor fixed by `map`,
-# or of others, `of`. Those with a common level of `map` are one variable, with the name of the first.
+# The variables of a model, list(names, parameter): the elements of the parameters `of`, by default of those that are
+# neither integrated out nor fixed by `map`. Elements with the same level of `map` are one variable, with the name of
+# the first.
 tmb_variables <- function(model, of = names(model$par)) {
   parameters <- model$env$parameters
   parts <- Map(function(name, value) {
@@ -70,30 +73,30 @@ tmb_variables <- function(model, of = names(model$par)) {
   list(names = unlist(parts, use.names = FALSE)[kept], parameter = parameter[kept])
 }
 
-# Those that are fixed too.
+# The names of all elements of a parameter, including those fixed by `map`.
 all_element_names <- function(name, value) {
   element_names(name, if (is.null(attr(value, "map"))) value else attr(value, "shape"))
 }
 
-# Evaluating a model changes what it remembers, such as the best point, so the target
-# has a copy. Tapes are lost in copying, and are recorded again.
+# A copy of the model for the target, since an evaluation changes the state of a model, such as its best point. Tapes
+# are not copied; record_model() records them again.
 own_copy <- function(model) {
   model <- unserialize(serialize(model, NULL))
   model$env$library <- getLoadedDLLs()[[model$env$DLL]][["path"]]
-  # By default the search for the mode of the random effects starts where the one before
-  # ended, so that values would depend on the points before. The gradient's starts at the mode of its own point, and
-  # others at that of the best point that the model remembers, such as the fit.
+  # By default the search for the mode of the random effects starts where the previous one ended, so that values would
+  # depend on earlier points. Here a gradient starts from the mode that its own point has already, and any other search
+  # from the mode at the model's best point, such as the fit.
   random <- model$env$random
   if (!is.null(random)) model$env$par[random] <- model$env$last.par.best[random]
   model$env$random.start <- expression(
     if (identical(as.double(par.fixed), as.double(last.par[-random]))) last.par[random] else par[random]
   )
-  model$env$newton <- plain_newton # takes the place of TMB::newton()
+  model$env$newton <- plain_newton # replaces TMB::newton()
   model
 }
 
-# The mode of the random effects by Newton steps, each of which lowers the objective: those of TMB::newton(), with
-# little around them. Where one does not lower it, or TMB has these steps no more, that has its way from the start.
+# The mode of the random effects by Newton's method: the steps of TMB::newton() without its overhead. If a step does not
+# lower the objective, or TMB no longer has the internal functions, TMB::newton() is run from the start.
 plain_newton <- function(par, fn, gr, he, env, ...) {
   tmb <- asNamespace("TMB")
   factor <- env$L.created.by.newton
@@ -114,7 +117,7 @@ plain_newton <- function(par, fn, gr, he, env, ...) {
   TMB::newton(par, fn, gr, he, env = env, ...)
 }
 
-# The log density of a model of RTMB as a tape.
+# The log density of a model of RTMB, plus the log prior, as a tape.
 tape_model <- function(model, prior) {
   record_model(model)
   tape <- RTMB::GetTape(model)
@@ -122,7 +125,8 @@ tape_model <- function(model, prior) {
   RTMB::MakeTape(function(x) (if (is.null(prior)) 0 else prior(x)) - tape(x), unname(model$par))
 }
 
-# A prior of a list of parameters as a function of the vector that they are in one after another.
+# Turns log_prior, a function of a list of parameters, into a function of the vector of their elements. parameter: for
+# each element, the name of its parameter.
 prior_of_vector <- function(log_prior, parameter) {
   places <- split(seq_along(parameter), factor(parameter, unique(parameter)))
   function(x) {
@@ -130,7 +134,7 @@ prior_of_vector <- function(log_prior, parameter) {
       abort(
         c(
           "{.arg log_prior} failed: {conditionMessage(e)}",
-          "i" = "It is called with one argument, the list of {.field {names(places)}}."
+          "i" = "It is called with one argument, a list with the elements {.field {names(places)}}."
         ),
         parent = e
       )
@@ -140,7 +144,7 @@ prior_of_vector <- function(log_prior, parameter) {
   }
 }
 
-# By the functions of the object, point by point.
+# A target that calls the functions of a model object point by point.
 tmb_target <- function(model, prior, names, bounds, start) {
   functions <- tmb_functions(model, prior, bounds)
   target <- target_function(
@@ -152,14 +156,15 @@ tmb_target <- function(model, prior, names, bounds, start) {
   target
 }
 
-# The prior is a function of few numbers, with a gradient by differences. Of random effects most of what a log density
-# takes is their mode, which the gradient at the same point shares: there the value carries it.
+# list(log_density, gradient) of a model object. The gradient of the prior is by central differences. With random
+# effects most of the time goes into finding their mode, which the gradient at the same point also needs. So the value
+# then carries the gradient as an attribute, and `gradient` is NULL.
 tmb_functions <- function(model, prior = NULL, bounds = NULL) {
   ask <- function(name, x) {
     record_model(model)
     -as.double(model[[name]](x))
   }
-  density <- function(x) list(log_density = if (is.null(prior)) 0 else prior(x)) # of one point
+  density <- function(x) list(log_density = if (is.null(prior)) 0 else prior(x)) # of the prior, at one point
   gradient <- function(x) {
     ask("gr", x) + if (is.null(prior)) 0 else drop(central_difference(bounds, density, t(x)))
   }
@@ -173,11 +178,11 @@ tmb_functions <- function(model, prior = NULL, bounds = NULL) {
   )
 }
 
-# An object that was read from a file may be of a library that this session has not loaded.
+# An error if the library of a model object is not loaded, as for an object that was read from a file.
 check_loaded <- function(dll) {
   if (!dll %in% c("RTMB", names(getLoadedDLLs()))) {
     is_package <- nzchar(system.file(package = dll))
-    how <- if (is_package) ": {.code library({dll})}" else ", by {.fn dyn.load} or as the package that it is of"
+    how <- if (is_package) ": {.code library({dll})}" else ", with {.fn dyn.load} or by loading its package"
     abort(c("The library {.val {dll}} of the model object is not loaded.", "i" = paste0("Load it first", how, ".")))
   }
 }
@@ -193,18 +198,19 @@ as_target.glmmTMB <- function(x, ..., log_prior = NULL) {
   vectors <- c("0" = "beta", "1" = "betazi", "2" = dispersion, "10" = "theta", "20" = "thetazi", "30" = "psi")
   elements <- Map(function(vector, first, last) {
     names <- all_element_names(vectors[[vector]], model$env$parameters[[vectors[[vector]]]])
-    # none by a prior of all coefficients but the intercept, where there is no other
+    # empty for a prior of all coefficients but the intercept if there is no other coefficient
     names[first + seq_len(max(0, last - first + 1))]
   }, as.character(data$prior_whichpar), data$prior_elstart, data$prior_elend)
   of <- function(chosen) as.character(unlist(elements[chosen]))
-  # that of lkj() is of correlations and not normalised
+  # not lkj(), which is not normalised
   has_density <- data$prior_distrib != 30
-  # the density of a gamma prior is that of the exponential of a parameter
+  # a gamma prior is a density of the exponential of a parameter
   log_prior <- with_log_jacobian(log_prior, tmb_variables(model)$names %in% of(data$prior_distrib == 10))
   target_of_likelihood(model, "glmmTMB", of(has_density), log_prior, ...)
 }
 
-# log_prior with the sum of the parameters that `logarithms` chooses of them all, or as it is.
+# log_prior plus the log Jacobian of exponentials: the sum of the parameters that are `logarithms`, one logical value
+# for each.
 with_log_jacobian <- function(log_prior, logarithms) {
   force(log_prior)
   if (!any(logarithms)) {
@@ -222,7 +228,7 @@ as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
   check_installed("sdmTMB", "for its fits")
   model <- with_jacobians_of_priors(x)
   names <- tmb_variables(model)$names
-  # of a prior that is not given the first number is missing, of each coefficient's in a matrix
+  # the first number of a prior is NA if it is not given; priors of coefficients are the rows of a matrix
   is_given <- vapply(x$priors, function(prior) {
     is.numeric(prior) && any(is.finite(if (is.matrix(prior)) prior[, 1] else prior[1]))
   }, NA)
@@ -236,13 +242,13 @@ as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
     phi = begins("ln_phi"), ar1_rho = begins("ar1_phi"), sigma_V = begins("ln_tau_V"),
     threshold_breakpt_slope = begins("b_threshold")
   )
-  # what a function of all parameters is about is not known
+  # a custom prior is a function of all parameters, so it may be a prior of any
   with_prior <- if (is.function(x$priors$custom)) names else unlist(has[names(has) %in% names(x$priors)[is_given]])
   target_of_likelihood(model, "sdmTMB", with_prior, log_prior, ...)
 }
 
-# The model of a fit of sdmTMB with the log Jacobians of its priors, as with `bayesian = TRUE`. That of RTMB has its data
-# in its function, which is made anew.
+# The model of a fit of sdmTMB with the log Jacobians of its priors, as with `bayesian = TRUE`. With the RTMB backend
+# the data are part of the function, so the model is made again.
 with_jacobians_of_priors <- function(x) {
   if (identical(x$backend, "rtmb")) {
     data <- replace(x$tmb_data, "stan_flag", 1L)
@@ -254,15 +260,15 @@ with_jacobians_of_priors <- function(x) {
   model
 }
 
-# A fit by maximum likelihood has no evidence without a prior. with_prior: the names of the variables that have one in
-# the model.
+# A target from a fit by maximum likelihood, which has no evidence without a prior. with_prior: the names of the
+# variables that have a prior in the model.
 target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
   check_installed(package, "for its fits")
   if (length(with_prior) == 0 && is.null(log_prior)) {
     abort(c(
-      "{.arg log_prior} is missing: a fit of {.pkg {package}} is of a likelihood, which has no evidence without a
-        prior.",
-      "i" = "Give {.code log_prior = function(parameters)}, the log density of the list
+      "{.arg log_prior} is missing: a fit of {.pkg {package}} is a maximum of the likelihood, and without a prior there
+        is no evidence.",
+      "i" = "Give {.code log_prior = function(parameters)}, a function of a list with the elements
         {.field {unique(names(model$par))}}; {.code ?as_target} has an example. Or fit the model with {.code priors}."
     ))
   }
@@ -273,7 +279,7 @@ target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
     candidates <- match(target$improper, target$names)
     target$improper <- tryCatch(flat_by_numbers(prior, candidates), error = function(e) character())
   }
-  warn_of_flat_priors(target, "by `log_prior`, or by the `priors` of the fit")
+  warn_of_flat_priors(target, "in `log_prior`, or in the `priors` of the fit")
   target
 }
 
