@@ -11,12 +11,10 @@ as_target.list <- function(
   check_dots_empty(...)
   method <- check_choice(method, "method", c("auto", "laplace"))
   if (isTRUE(x$env$ADreport) || !is.null(x$env$profile)) {
-    abort(
-      "The model object was made with {.code ADreport} or {.code profile}, so its function is not a negative log density."
-    )
+    abort("The model object was made with {.code ADreport} or {.code profile}: it is not a negative log density.")
   }
   if (length(x$par) == 0) {
-    abort("All parameters of the model object are {.arg random}. {.fn smc} needs at least one that is not.")
+    abort("The model object has no free parameters that are not {.arg random}; {.fn smc} needs at least one.")
   }
   check_installed("TMB", "for a model object of TMB or RTMB")
   check_loaded(x$env$DLL)
