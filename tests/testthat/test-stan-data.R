@@ -260,7 +260,7 @@ test_that("lines are shown once, and not too many of them", {
   show <- print_once(most = 3)
   expect_output(show("a\nb\na\n"), "^a\nb\n?$")
   expect_silent(show("b\na\n"))
-  expect_output(show("c\nd\n"), "^c\n\\(What else the Stan program prints is not shown.\\)\n?$")
+  expect_output(show("c\nd\n"), "^c\n\\(Further output of the Stan program is not shown.\\)\n?$")
   expect_silent(show("e\n"))
 })
 
