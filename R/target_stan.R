@@ -12,8 +12,9 @@
 #' parameter that the model block does not mention has a flat prior. With it the evidence is undefined, unless the
 #' parameter is bounded on both sides; its density then counts as 1, not as one over the width. A warning of class
 #' `autosmc_warning_prior` names the parameters without a prior, and so do the fit (`fit$improper`) and comparisons of
-#' fits. They are found from the statements of the program. A parameter is not named if only some of its elements have a
-#' prior.
+#' fits. They are found from the statements of the program. A power such as `target += -log(sigma)` of a parameter with
+#' `<lower=0>` does not count as a prior. A parameter is not named if only some of its elements lack a prior, or if
+#' another improper prior is written out.
 #'
 #' The sampler and the `reference` work on Stan's unconstrained scale, with the log Jacobian of the transformations.
 #' Draws are on the scale that the program declares. If no `reference` is given, an element of a `positive_ordered`

@@ -11,7 +11,7 @@ test_that("a program and its data are checked before anything is compiled", {
   expect_bad(target_stan("parameters {}", "no_such_file.json"), "data")
   expect_bad(target_stan("parameters {}", tempdir()), "data")
   unnamed <- catch(target_stan("parameters {}", list(a = 1, 2)))
-  expect_match(message_of(unnamed), "every element has a name.*not a list")
+  expect_match(message_of(unnamed), "a name for every element.*not a list")
   expect_bad(target_stan("parameters {}", list(a = 1, a = 2)), "data")
   # data that no program of this type takes, by what it declares
   program <- "data {
@@ -133,7 +133,7 @@ test_that("texts are read whole, and a path may have a brace", {
   expect_identical(read_stan_program(paste0("\ufeff", text))$code, text)
   expect_bad(read_stan_program(file.path(folder, "b.stan")), "model")
   writeBin(c(written, as.raw(0), charToRaw("model { }")), file)
-  expect_error(read_stan_program(file), "a.stan.* has NUL characters", class = "autosmc_error_input")
+  expect_error(read_stan_program(file), "a.stan.* contains NUL characters", class = "autosmc_error_input")
   dir.create(file.path(folder, "c.stan"))
   writeLines(c("#include c.stan", text), file)
   expect_identical(read_stan_program(file)$includes, list())
