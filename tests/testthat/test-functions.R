@@ -469,7 +469,7 @@ test_that("where a function has worked before, the error has the point, and what
     expect_identical(conditionMessage(error$parent), "no more")
     expect_no_match(message_of(error), "first call")
     said <- message_of(error)
-    expect_match(said, "`log_density` failed at \\(a = .*, b = .*\\), and had worked at other points")
+    expect_match(said, "`log_density` failed at \\(a = .*, b = .*\\), after it had worked at other points")
     expect_match(said, "let `log_density` return `-Inf`", fixed = TRUE)
     a <- as.numeric(sub(".*\\(a = ([^,]*),.*", "\\1", said))
     expect_equal(a, seen[["a"]], tolerance = 0.01)
@@ -480,13 +480,13 @@ test_that("where a function has worked before, the error has the point, and what
     function(x) if ((calls <<- calls + 1) > 1) stop("no more") else normal_density(x)
   })
   error <- catch(quick_run(wide, dim = 6, gradient = normal_gradient))
-  expect_match(message_of(error), "x4 = [^,]*, \\.\\.\\.\\), and had worked")
+  expect_match(message_of(error), "x4 = [^,]*, \\.\\.\\.\\), after it had worked")
   all_points <- local({
     calls <- 0
     function(x) if ((calls <<- calls + 1) > 1) stop("no more") else -rowSums(x^2) / 2
   })
   error <- catch(quick_run(all_points, dim = 2, gradient = function(x) -x, vectorized = TRUE))
-  expect_match(message_of(error), "`log_density` failed now, and had worked at other points")
+  expect_match(message_of(error), "`log_density` failed now, after it had worked at other points")
 })
 
 expect_wrong_gradient <- function(g, regexp, vectorized = FALSE) {
