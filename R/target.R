@@ -120,10 +120,9 @@ new_target <- function(dim, names, label, ..., lower = -Inf, upper = Inf, types 
 #'   approximated by central differences. The bounds are those of the prior. BayesianTools does not normalise a prior
 #'   that `createPrior()` truncates, and the evidence is not corrected for this.
 #' @section Models of other packages: A package supports a class of models by a method that returns a target, such as
-#'   that for class `"proportion"` in the examples. The method is registered by
-#'   `S3method(autosmc::as_target, proportion)` in `NAMESPACE`, which roxygen2 writes for
-#'   `@exportS3Method autosmc::as_target`; autosmc need only be suggested. Then `smc(model)` accepts such a model.
-#'   Arguments of the method are passed to [smc()] by name.
+#'   that for class `"proportion"` in the examples. The method is registered by `S3method(autosmc::as_target,
+#'   proportion)` in `NAMESPACE`, which roxygen2 writes for `@exportS3Method autosmc::as_target`; autosmc need only be
+#'   suggested. Then `smc(model)` accepts such a model. Arguments of the method are passed to [smc()] by name.
 #' @section Errors: Of class `autosmc_error_input` when there is no method for `x`, when an
 #'   argument is wrong, and when the library of a model object of TMB is not loaded.
 #' @source Monahan and Genz (1997), *Spherical-radial integration rules for Bayesian computation*. Fearnhead,

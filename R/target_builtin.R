@@ -104,9 +104,8 @@ target_sonar <- function() {
 #' The posterior of the log intensity of the [pines] on a grid of `d = side^2` cells
 #' over the unit square, in whitened coordinates `z`. The benchmark has 1600 cells.
 #'
-#' - `z ~ N(0, I)` and `f = L z + mu`, where `L` is the lower Cholesky factor of `K`, with
-#'   `K_ij = 1.91 exp(-33 r_ij / side)`, `r_ij` the distance of the cells `i` and `j` in units of a cell's side, and
-#'   `mu = log(126) - 1.91 / 2`;
+#' - `z ~ N(0, I)` and `f = L z + mu`, where `L` is the lower Cholesky factor of `K`, with `K_ij = 1.91 exp(-33 r_ij /
+#'   side)`, `r_ij` the distance of the cells `i` and `j` in units of a cell's side, and `mu = log(126) - 1.91 / 2`;
 #' - the count `y_i` in cell `i` adds `f_i y_i - exp(f_i) / d`: the Poisson
 #'   log likelihood without the terms that do not depend on `f`.
 #'
