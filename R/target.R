@@ -1,9 +1,8 @@
 # A target is a batched log density with its gradient: a list of class `smc_target` with `dim`, `names`, `lower`,
-# `upper`, `label` and further elements that depend on its kind. Each kind has its own file, R/target_*.R, and its own
-# method of evaluation(). smc() and its parts turn their first argument into a target by as_target().
+# `upper`, `label` and elements of its kind. Each kind has its own file, R/target_*.R, and method of evaluation().
 
-# types: the user's argument `types` (see R/target_types.R), or NULL. With types, `names` and the bounds of the target
-# are those of the unconstrained variables, and its elements `parameters` and `outputs` are on the user's scale.
+# types: the user's argument (see R/target_types.R), or NULL. With types, `names` and bounds of the target are those of
+# the unconstrained variables, and its elements `parameters` and `outputs` are on the user's scale.
 new_target <- function(dim, names, label, ..., lower = -Inf, upper = Inf, types = NULL, class) {
   names <- check_names(names, dim)
   bounds <- check_bounds(lower, upper, names)
@@ -22,8 +21,8 @@ new_target <- function(dim, names, label, ..., lower = -Inf, upper = Inf, types 
 
 #' Turn an object into a target
 #'
-#' [smc()] and related functions call this on their first argument. So they accept a plain function, as in
-#' `smc(f, dim = 3)`, and model objects of some other packages.
+#' [smc()] and related functions call this on their first argument, which may be a plain function, as in
+#' `smc(f, dim = 3)`, or a model object of some other packages.
 #'
 #' @param x a target; or a function of a numeric vector that returns the log density
 #'   (see [target_function()]); or a model object: see the sections below.
@@ -194,9 +193,8 @@ is_bounded <- function(target) any(is.finite(c(target$lower, target$upper)))
 
 # the interface ------------------------------------------------------------------
 
-# The list that the compiled code needs to evaluate a target: `dim`, the bounds, and the value of evaluation(). The last
-# is either `evaluate`, an R function of (x, gradient), or the names of compiled routines, which with_addresses()
-# replaces by their addresses.
+# The list by which compiled code evaluates a target: `dim`, the bounds, and the value of evaluation(): `evaluate`, an R
+# function of (x, gradient), or the names of compiled routines, which with_addresses() replaces by their addresses.
 target_interface <- function(target) c(list(dim = target$dim), evaluation(target), interface_bounds(target))
 
 evaluation <- function(target) UseMethod("evaluation")
@@ -225,8 +223,7 @@ evaluate_located <- function(target, x, part, ...) {
   located(part, evaluate_target(target, x, unconstrained = TRUE, ...))
 }
 
-# Evaluates `code`; errors name `part`. After a stack overflow only tryCatch() can raise a new error, since it leaves
-# the stack first.
+# Evaluates `code`; errors name `part`. After a stack overflow only tryCatch(), which unwinds the stack, can raise one.
 located <- function(part, code) {
   rethrow <- function(e) rethrow_at_step(e, 0L, part)
   withCallingHandlers(tryCatch(code, stackOverflowError = rethrow), error = if_raised(rethrow))
@@ -253,7 +250,6 @@ with_scale_of <- function(x, other) {
   x
 }
 
-# as_target(), for functions that need at least one variable.
 check_target <- function(target, ...) {
   target <- check_any_target(target, ...)
   if (target$dim == 0) {
@@ -289,7 +285,6 @@ with_addresses <- function(interface) {
 
 is_truncated <- function(target) any(target$truncated > 0)
 
-# One string for each typed variable, such as "w simplex".
 format_types <- function(types) {
   vapply(types$blocks, function(block) paste(base_names(types$names[block$elements[1]]), block$type), "")
 }

@@ -2,9 +2,8 @@
 
 #' A target from a compiled model of BridgeStan
 #'
-#' The posterior of a Stan program that BridgeStan has compiled (`NAME_model.so`), with its data. The library's C
-#' interface is called directly, so no compiler and no other package are needed. If you have the program itself,
-#' [target_stan()] compiles it.
+#' The posterior of a Stan program that BridgeStan has compiled (`NAME_model.so`), with its data. No compiler and no
+#' other package are needed. If you have the program itself, [target_stan()] compiles it.
 #'
 #' As with [target_stan()] the log density has all its constants, and draws come back as the program declares them.
 #'

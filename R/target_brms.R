@@ -1,5 +1,4 @@
-# Draws in the form that brms expects, and the names that brms gives to the variables of its Stan programs. Called by
-# as_brmsfit() and the method of as_target() for a brmsfit.
+# Draws in the form that brms expects, and brms's names of variables, for as_brmsfit() and as_target() of a brmsfit.
 
 # The brmsfit x with the given draws: an array of iterations, chains and variables, named as in the program.
 with_brms_draws <- function(x, draws) {
@@ -7,9 +6,8 @@ with_brms_draws <- function(x, draws) {
   getExportedValue("brms", "rename_pars")(x)
 }
 
-# The names that brms gives to the variables of its program, in the order of brms: c("b[1]" = "b_Days"). brms is given
-# one draw in which the value of each variable is its index, so the renamed draw shows which variable went where. Empty
-# if brms fails.
+# The names that brms gives to the variables of its program, in the order of brms: c("b[1]" = "b_Days"). brms renames
+# one draw in which the value of each variable is its index. Empty if brms fails.
 names_by_brms <- function(x, names) {
   draw <- array(seq_along(names), c(1, 1, length(names)), list(NULL, NULL, names))
   by_brms <- tryCatch(with_brms_draws(x, draw)$fit@sim$samples[[1]], error = function(e) list())

@@ -3,9 +3,8 @@
 #' The scale on which a target is sampled
 #'
 #' The sampler moves bounded variables on an unconstrained scale (see the section Bounds of [target_function()]), and
-#' references are distributions on it. `unconstrain()` maps points from the scale of the target's own functions, that of
-#' `lower` and `upper`, to the unconstrained scale, and `constrain()` maps them back. Variables without bounds do not
-#' change.
+#' references are distributions on it. `unconstrain()` maps points to it from the scale of the target's own functions,
+#' that of `lower` and `upper`, and `constrain()` maps them back. Variables without bounds do not change.
 #'
 #' @param target a target, or any object that [as_target()] accepts.
 #' @param x points on the scale of the target's variables: a numeric vector of length `dim`, or an `n x dim` matrix with
@@ -90,7 +89,6 @@ element_frame <- function(target) {
 # The names of the variables in the user's functions.
 user_names <- function(target) if (is.null(target$types)) target$names else target$types$names
 
-# A matrix of points in the form of the user's argument `given`: a matrix, or a vector for one point.
 as_given <- function(points, names, given) {
   points <- name_columns(points, names)
   if (is.matrix(given)) points else points[1, ]

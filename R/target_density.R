@@ -1,8 +1,7 @@
-# The log density of a target for searches such as the scout and the diagnostics: evaluated at many points at once, with
-# -Inf at impossible points, and with a count of evaluations.
+# The log density of a target for the scout, the diagnostics and other searches, with a count of evaluations.
 
-# Whether the target has its own gradients, rather than differences. The first row of `u` is a point at which the
-# functions are called if only their value can tell.
+# Whether the target has its own gradients, rather than differences. If only the value of a function can tell, it is
+# called at the first row of `u`.
 has_own_gradient <- function(target, u) {
   if (!inherits(target, "smc_target_function")) {
     return(TRUE)
@@ -25,10 +24,10 @@ zero_counts <- c(n_target_evals = 0, n_impossible = 0, n_calls = 0)
 # Its value is list(log_density, gradient, undefined). Points with a log density or gradient that is not finite have log
 # density -Inf and gradient 0; `undefined` is TRUE where the target returned +Inf or NaN.
 # far: whether points of log density below -1e15 count as possible if their gradient is not 0. Sums with such numbers
-# are rounding errors, but quasi-Newton paths can start there. width: half the widths of central differences, one for
-# each coordinate, for targets without their own gradients; NULL for the target's default.
-# Called with "count", it returns the numbers of points, of impossible points and of calls so far. Called with
-# gradient = "own", it returns has_own_gradient().
+# are rounding errors, but quasi-Newton paths can start there. width: half-widths of central differences, one for each
+# coordinate, for targets without gradients; NULL for the target's default.
+# For x = "count" it returns the numbers of points, impossible points and calls so far; for gradient = "own",
+# has_own_gradient().
 counted_density <- function(target, evaluators = target_interface(target)) {
   evaluators <- with_addresses(evaluators) # once, not at each call
   count <- zero_counts

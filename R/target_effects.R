@@ -1,5 +1,5 @@
-# The integral over the random effects of a model object of TMB or RTMB: Laplace's approximation to it, and its ratio to
-# the exact integral by quadrature along rays (Monahan and Genz, 1997). smc() uses these to correct the log evidence.
+# The integral over the random effects of a model object of TMB or RTMB: Laplace's approximation, and the ratio of the
+# exact integral to it by quadrature along rays (Monahan and Genz, 1997), by which smc() corrects the log evidence.
 
 # The model at the parameters x: `laplace`, the log density by Laplace's approximation; `mode`, the mode of the effects
 # given x; `curvature`, the Hessian of the negative log density at the mode; and two functions of the effects: `score`,
@@ -80,8 +80,7 @@ components_in_words <- function(effects) {
   )
 }
 
-# The number of the component of each effect. Components are independent given the parameters. Empty if the objective
-# itself integrates the effects out.
+# The number of each effect's component. Components are independent given the parameters. Empty with `intern = TRUE`.
 effect_components <- function(model) {
   record_model(model)
   if (is.null(model$env$random)) {
@@ -90,9 +89,8 @@ effect_components <- function(model) {
   connected_components(model$env$spHess(model$env$par, random = TRUE))
 }
 
-# The number of the connected component of each effect in the graph of a symmetric sparse matrix. Each effect repeatedly
-# takes the smallest number among its neighbours, until none changes. Pointer jumping, new[new], makes this fast for
-# long chains.
+# The number of each effect's connected component in the graph of a symmetric sparse matrix. Each effect takes the
+# smallest number of its neighbours, until none changes. Pointer jumping, new[new], makes this fast for long chains.
 connected_components <- function(curvature) {
   entries <- methods::as(curvature, "TsparseMatrix")
   from <- c(entries@i, entries@j) + 1L
@@ -111,8 +109,7 @@ connected_components <- function(curvature) {
   }
 }
 
-# The number of rays from the mode of a component: both directions of a line for one effect, and otherwise two random
-# frames of 2 * size directions (or 8 directions on a circle).
+# The number of rays from the mode of a component: both directions of a line, 8 on a circle, or two random frames.
 n_rays_for <- function(size) if (size == 1) 2 else 4 * size
 
 # n directions for a component of `size` effects, one per column, evenly spread and rotated at random.
@@ -295,9 +292,8 @@ times_ratio <- function(laplace, surrogate, x, gradient) {
   out
 }
 
-# A list of `z`, the rows of x in the coordinates of the surrogate; `log_jacobian`, that of the map from the
-# unconstrained to the user's scale; and `to_user`, which maps gradients with respect to z to gradients with respect to
-# x, of a function or, with of_density = TRUE, of a log density.
+# A list of `z`, the rows of x in the coordinates of the surrogate; `log_jacobian`, of the map from the unconstrained to
+# the user's scale; and `to_user`, which maps gradients by z to gradients by x, of functions or of log densities.
 standardised <- function(surrogate, x) {
   u <- before_maps(surrogate$maps, x)$x
   on_user_scale <- function(g) through_maps(surrogate$maps, u, g)$g
@@ -324,7 +320,6 @@ ratio_at <- function(surrogate, x) {
   list(log_ratio = drop(surrogate$constant + cubics), gradient = at$to_user(slope))
 }
 
-# The log ratio alone; 0 without a surrogate.
 surrogate_ratio <- function(surrogate, x) {
   if (is.null(surrogate)) numeric(nrow(x)) else ratio_at(surrogate, x)$log_ratio
 }

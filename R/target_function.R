@@ -13,8 +13,7 @@
 #'   (vectorised: an `n x dim` matrix); or NULL. Without a gradient here or in the attribute, central differences are
 #'   used, which take `2 dim` further calls per evaluation; a message says so once per run. Their step is 6e-6 of each
 #'   variable.
-#' @param vectorized whether the functions take all points at once (TRUE or FALSE). This is much faster, since the
-#'   overhead of R arises once per evaluation and not once per point.
+#' @param vectorized whether the functions take all points at once (TRUE or FALSE), which is much faster.
 #' @param names names of the variables (character vector of length `dim`); NULL for `x1`, `x2`, .... They must be unique
 #'   and not empty, and must not be names of columns of draws, such as `.weight` and `.draw`. The functions receive a
 #'   vector, or a matrix with columns, of these names.
@@ -113,8 +112,7 @@ target_function <- function(
   )
 }
 
-# A target whose log density is the sum of `terms`, from new_term(). variables: list(names, lower, upper, types), as
-# given.
+# A target whose log density is the sum of `terms`. variables: list(names, lower, upper, types), as given.
 sum_target <- function(terms, dim, vectorized, variables, prior, observed, label) {
   if (missing(dim)) {
     dim <- length(variables$names)
@@ -147,8 +145,7 @@ check_prior <- function(prior) {
   Map(check_function, prior, paste0("prior$", names(prior)))
 }
 
-# Suggests bounds if a density calls dunif() more often than there are variables with two bounds: a density that jumps
-# to zero where the variable has no bound is expensive to sample.
+# A density that jumps to zero where a variable has no bound is expensive to sample.
 tell_uniform <- function(target) {
   n_uniform <- sum(vapply(target$terms, function(term) sum(all.names(body(term$log_density)) == "dunif"), 0))
   if (n_uniform > sum(is.finite(target$lower) & is.finite(target$upper))) {

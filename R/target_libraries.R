@@ -1,10 +1,8 @@
-# Shared libraries of compiled targets. R identifies a loaded library by its base name, which two libraries may share.
-# Here a library is identified by its checksum and its full path or, since a package may be installed elsewhere later,
-# its package.
+# Shared libraries of compiled targets. R identifies a loaded library by its base name, which several may share. Here a
+# library is identified by its checksum and its full path or, since packages may move, its package.
 
-# The record of a loaded library: list(dll, package, sum) or list(dll, path, sum). `dll` is R's name of the library,
+# The record of a loaded library (a DLLInfo): list(dll, package, sum) or list(dll, path, sum). `dll` is R's name of it,
 # without path and extension. There is no `sum` for R itself, nor for this package, which reads fits of other versions.
-# info: a DLLInfo.
 library_record <- function(info) {
   name <- info[["name"]]
   path <- info[["path"]]
@@ -14,13 +12,11 @@ library_record <- function(info) {
   checked_record(file_record(path))
 }
 
-# The record of a library file.
 file_record <- function(path) {
   path <- normalizePath(path, mustWork = FALSE)
   list(dll = library_name(path), path = path, sum = checksum_of(path))
 }
 
-# R's name of the library at this path.
 library_name <- function(path) sub("[.][^.]*$", "", basename(path))
 
 # The path of a package's library; NULL if the package is not loaded or has no library of its name.

@@ -56,9 +56,8 @@ is_tmb_model <- function(x) {
     is.numeric(x$par) && is.character(x$env$DLL)
 }
 
-# The variables of a model, list(names, parameter): the elements of the parameters `of`, by default of those that are
-# neither integrated out nor fixed by `map`. Elements with the same level of `map` are one variable, with the name of
-# the first.
+# The variables of a model, list(names, parameter): the elements of parameters `of`, by default of those neither
+# integrated out nor fixed by `map`. Elements with a common level of `map` are one variable with the first one's name.
 tmb_variables <- function(model, of = names(model$par)) {
   parameters <- model$env$parameters
   parts <- Map(function(name, value) {
@@ -123,8 +122,8 @@ tape_model <- function(model, prior) {
   RTMB::MakeTape(function(x) (if (is.null(prior)) 0 else prior(x)) - tape(x), unname(model$par))
 }
 
-# Turns log_prior, a function of a list of parameters, into a function of the vector of their elements. parameter: for
-# each element, the name of its parameter.
+# log_prior, a function of a list, as a function of the vector of its elements. parameter: for each, its parameter's
+# name.
 prior_of_vector <- function(log_prior, parameter) {
   places <- split(seq_along(parameter), factor(parameter, unique(parameter)))
   function(x) {
@@ -155,8 +154,8 @@ tmb_target <- function(model, prior, names, bounds, start) {
 }
 
 # list(log_density, gradient) of a model object. The gradient of the prior is by central differences. With random
-# effects most of the time goes into finding their mode, which the gradient at the same point also needs. So the value
-# then carries the gradient as an attribute, and `gradient` is NULL.
+# effects both need their mode, which takes most of the time: the value has the gradient as attribute, and `gradient` is
+# NULL.
 tmb_functions <- function(model, prior = NULL, bounds = NULL) {
   ask <- function(name, x) {
     record_model(model)
@@ -176,7 +175,7 @@ tmb_functions <- function(model, prior = NULL, bounds = NULL) {
   )
 }
 
-# An error if the library of a model object is not loaded, as for an object that was read from a file.
+# The library of a model object may not be loaded if the object was read from a file.
 check_loaded <- function(dll) {
   if (!dll %in% c("RTMB", names(getLoadedDLLs()))) {
     is_package <- nzchar(system.file(package = dll))
@@ -207,8 +206,7 @@ as_target.glmmTMB <- function(x, ..., log_prior = NULL) {
   target_of_likelihood(model, "glmmTMB", of(has_density), log_prior, ...)
 }
 
-# log_prior plus the log Jacobian of exponentials: the sum of the parameters that are `logarithms`, one logical value
-# for each.
+# log_prior plus the log Jacobian of exponentials: the sum of the parameters chosen by `logarithms`, a logical vector.
 with_log_jacobian <- function(log_prior, logarithms) {
   force(log_prior)
   if (!any(logarithms)) {

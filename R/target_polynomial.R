@@ -1,8 +1,6 @@
-# A polynomial that replaces an expensive log density near its mode, fitted by weighted least squares to values and
-# gradients. Used for models with random effects (target_effects.R).
+# A polynomial that replaces an expensive log density near its mode (target_effects.R), by weighted least squares.
 
-# The terms of degree 4 or less in each pair of d variables. A row is a term: powers `a` and `b` of variables `i` and
-# `j`.
+# The terms up to degree 4 in each pair of d variables. A row is a term: powers `a` and `b` of variables `i` and `j`.
 polynomial_terms <- function(d) {
   powers <- as.matrix(expand.grid(a = 1:3, b = 1:3))
   powers <- powers[rowSums(powers) <= 4, ]
@@ -29,8 +27,7 @@ term_values <- function(terms, z, k = NULL) {
   of_i * power("i", a - 1) * power("j", b) + of_j * power("i", a) * power("j", b - 1)
 }
 
-# Fits the polynomial to log densities and gradients at the rows of z, coordinates in which the density is nearly
-# standard normal.
+# Fits log densities and gradients at the rows of z, coordinates in which the density is nearly standard normal.
 fit_polynomial <- function(z, log_density, gradient) {
   d <- ncol(z)
   terms <- polynomial_terms(d)
@@ -42,15 +39,13 @@ fit_polynomial <- function(z, log_density, gradient) {
 
 polynomial_at <- function(polynomial, z) drop(term_values(polynomial$terms, z) %*% polynomial$coefficients)
 
-# The gradient at the rows of z, a column for each variable.
 polynomial_slope <- function(polynomial, z) {
   terms <- polynomial$terms
   by_variable <- function(k) drop(term_values(terms, z, k) %*% polynomial$coefficients)
   matrix(vapply(seq_len(ncol(z)), by_variable, numeric(nrow(z))), nrow(z))
 }
 
-# The distance from the mode, in standard deviations, within which the polynomial alone is used. Its share then falls
-# to 0 over one standard deviation.
+# Within this distance from the mode only the polynomial is used; over one more standard deviation its share falls to 0.
 polynomial_reach <- function(d) sqrt(d) + 3
 
 # The share of the polynomial at the rows of z, from 1 to 0, and its gradient.

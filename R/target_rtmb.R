@@ -138,8 +138,8 @@ block_of <- function(target, gradient) {
 
 # The number of points that one call of a tape evaluates. The overhead of a call is that of ten points of a small model,
 # so a block has up to 128 points, as many as the tuner asks for at a time. 2e5 operations take some ten megabytes,
-# which limits the block of a larger model. If fewer than 8 points would remain, a block is one point, since the
-# overhead is negligible then.
+# which limits larger models. If fewer than 8 points would remain, a block is one point: the overhead is negligible
+# then.
 block_size <- function(n_operations) if (n_operations > 2.5e4) 1 else min(128, 2e5 %/% n_operations)
 
 # A tape of `size` points. With `gradient` its value is one number, the sum of the log densities, each multiplied by an
@@ -170,8 +170,8 @@ evaluation.smc_target_tape <- function(target) {
 
 # x: a column for each point. Returns a matrix with a column for each point: the log density and below it the gradient.
 # The last block is filled up with copies of the last point, or evaluated point by point if it has few points. If a
-# block fails, as a Cholesky factor of a matrix that is not positive definite does, its points are evaluated one by one,
-# and those that fail have NaN. Such a failure is not an error of the model, which could be recorded.
+# block fails, as chol() of a matrix that is not positive definite does, its points are evaluated one by one, and those
+# that fail have NaN.
 evaluate_blocks <- function(block, x) {
   n <- ncol(x)
   n_out <- if (block$gradient) 1 + nrow(x) else 1

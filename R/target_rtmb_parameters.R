@@ -46,8 +46,7 @@ variable_bounds <- function(lower, upper, variables) {
   )
 }
 
-# A bound for each variable, from bounds given by the names of parameters or variables. A bound without names is
-# returned as it is. none: the bound of variables that are not named.
+# A bound for each variable from a named one; a bound without names does not change. none: for variables not named.
 spread_bound <- function(x, none, arg, variables) {
   if (is.null(names(x)) && !is.list(x)) {
     return(x)

@@ -1,8 +1,7 @@
 # Records a function of a list of parameters by RTMB, with the checks and errors of target_rtmb().
 
-# Evaluates `code` with RTMB attached, so that functions find its dnorm() and not R's. matmul: "atomic" to record a
-# matrix product as one operation of the tape; "plain" for many operations, which keep the sparsity of second
-# derivatives.
+# Evaluates `code` with RTMB attached, so that functions find its dnorm() and not R's. matmul: "atomic" records a matrix
+# product as one operation; "plain" records many, which keep the sparsity of second derivatives.
 recording <- function(code, matmul = "atomic") {
   if (!"package:RTMB" %in% search()) {
     attachNamespace("RTMB")
@@ -46,8 +45,7 @@ tape_function <- function(log_density, parameters, data, at, types) {
   tape
 }
 
-# Explains why recording failed, with the error e. plain: the value of the function for plain numbers, or its error.
-# known: the names of the parameters.
+# Explains why recording failed with error e. plain: the value for plain numbers, or its error. known: parameter names.
 abort_unrecorded <- function(e, plain, log_density, known) {
   unknown <- setdiff(elements_asked_for(log_density), known)
   if (inherits(plain, "error")) {
@@ -127,8 +125,7 @@ check_random <- function(random, known, types) {
   random
 }
 
-# The model object of a log density whose parameters `random` are integrated out. The log density is recorded alone
-# first, for its error messages.
+# The model object of a log density with parameters `random`. The log density is recorded alone first, for its errors.
 effects_model <- function(log_density, parameters, data, random) {
   force(log_density)
   at <- unlist(parameters, use.names = FALSE)
@@ -137,8 +134,8 @@ effects_model <- function(log_density, parameters, data, random) {
   recording(RTMB::MakeADFun(negative, parameters, random = random, silent = TRUE), matmul = "plain")
 }
 
-# Identifies the session in which a tape was recorded. Tapes contain external pointers, which are lost when they are
-# saved or sent to another process. Their copy of this environment is then no longer identical to it.
+# Identifies the session in which a tape was recorded: the environment of a tape that was saved or sent to another
+# process, where its external pointers are lost, is a copy and not identical to this one.
 session <- new.env()
 
 # Records the tapes of a model again, and loads its library, if the model comes from another session. Without them its

@@ -1,5 +1,4 @@
-# Targets from Stan programs: compiled routines (target_native.R) whose `outputs` are the variables that the program
-# declares.
+# Targets from Stan programs: compiled routines (target_native.R) whose `outputs` are the program's variables.
 
 #' A target from a Stan program
 #'
@@ -83,8 +82,7 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1, response
   stan_target(stan_program(model), data, include, seed, response, nobs)
 }
 
-# rename: a function of the names of all columns of draws. It returns new names for some of them, in the order in which
-# these come first: c(old = "new").
+# rename: a function of the names of columns of draws that returns new names, c(old = "new"); these columns come first.
 stan_target <- function(
   program, data, include = NULL, seed = 1, response = NULL, nobs = NULL, rename = function(names) character()
 ) {
@@ -153,7 +151,6 @@ stan_program <- function(model) {
   read_stan_program(model)
 }
 
-# The program of a compiled library, without its text.
 program_of_library <- function(path) {
   if (isFALSE(is_whole(path))) {
     abort(c(

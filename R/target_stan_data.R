@@ -38,7 +38,6 @@ read_json <- function(file) {
   if (is.null(names(data))) data else untuple(rapply(data, special_number, "character", how = "replace"))
 }
 
-# Converts NaN and infinite numbers in CmdStan's notation; other strings do not change.
 special_number <- function(x) if (all(grepl("^[-+]?(NaN|Inf(inity)?)$", x))) as.numeric(x) else x
 
 # CmdStan's JSON has a tuple as an object with the names "1", "2", ..., and an array of tuples as an array of such

@@ -52,7 +52,6 @@ declared_words <- function(declaration) {
   identifiers(gsub("<[^>]*>|\\([^)]*\\)|\\[[^]]*\\]", " ", sub("^ *array ?\\[[^]]*\\]", "", declaration)))
 }
 
-# The names of parameters that are declared with `<lower=0>`.
 positive_parameters <- function(code) {
   block <- stan_block(code, "parameters")
   declaration <- "<lower ?= ?0([.]0*)?> ?([[][^]]*[]])? ?[[:alnum:]_]+"
@@ -81,8 +80,8 @@ without_powers <- function(statements, positive) {
 
 identifiers <- function(text) unlist(regmatches(text, gregexpr("[A-Za-z]\\w*", text)))
 
-# The statements in the body of a block, as strings. The head of a `for` loop becomes an assignment to the loop
-# variable, and other control structures are dropped.
+# The statements of a block, as strings. A `for` becomes an assignment to the loop variable; `if` and `while` are
+# dropped.
 stan_statements <- function(code) {
   in_parentheses <- "(\\((?:[^()]++|(?1))*+\\))"
   array <- "((?:[-=(\\[,{+*/]|\\bin) ?)\\{([^{};]*)\\}" # braces of an array, not of a block
@@ -117,8 +116,7 @@ read_statement <- function(statement) {
 
 no_brackets <- function(text) gsub("(\\[(?:[^][]++|(?1))*+\\])", " ", text, perl = TRUE)
 
-# The identifiers in the variate or, if the variate is a constant, in the arguments: normal_lpdf(0 | sum(x), 1)
-# constrains x.
+# The identifiers in the variate or, if that is a constant, in the arguments, as for normal_lpdf(0 | sum(x), 1).
 variate_of <- function(variate, arguments) {
   found <- identifiers(variate)
   if (length(found) > 0) found else identifiers(arguments)
@@ -154,8 +152,7 @@ told_of <- function(statements) {
 
 by_brms <- function(program) isTRUE(grepl("generated with brms", program$code, fixed = TRUE))
 
-# An error if brms wrote the program without normalising constants, since the constants of truncated priors cannot be
-# recovered.
+# Without normalising constants the evidence cannot be recovered if priors are truncated.
 check_normalised <- function(program) {
   if (by_brms(program) && grepl("lprior \\+= \\w+_lup[dm]f", program$code)) {
     abort(c(

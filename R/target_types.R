@@ -98,8 +98,8 @@ free_of_matrix <- function(K, with_diagonal) {
 
 n_rows_of <- function(u, with_diagonal) (sqrt(1 + 8 * length(u)) + if (with_diagonal) -1 else 1) / 2
 
-# The factor of a correlation matrix from partial correlations given the previous variables, each the hyperbolic tangent
-# of an unconstrained variable (Lewandowski, Kurowicka and Joe, 2009).
+# The factor of a correlation matrix from partial correlations given the previous variables, the hyperbolic tangents of
+# u (Lewandowski, Kurowicka and Joe, 2009).
 rows_by_partial_correlations <- function(u) {
   log_rest <- lapply(u, function(v) 2 * (log(2) - log_sum_exp(list(v, -v)))) # of 1 - tanh(v)^2
   rows <- list(list(1 + 0 * u[[1]]))
@@ -133,7 +133,6 @@ products_of_rows <- function(rows, diagonal = NULL) {
   }, pairs$i, pairs$j)
 }
 
-# The elements of L with its zeros, by columns.
 triangle_of_rows <- function(rows) {
   pairs <- expand.grid(i = seq_along(rows), j = seq_along(rows))
   Map(function(i, j) if (i >= j) rows[[i]][[j]] else 0 * rows[[1]][[1]], pairs$i, pairs$j)
@@ -145,8 +144,7 @@ by_row <- function(x, f) {
   matrix(apply(x, 1, function(row) f(matrix(row, n))), nrow(x), byrow = TRUE)
 }
 
-# Unconstrained variables from a lower triangular factor L: the inverses of rows_by_partial_correlations() and
-# rows_by_logarithms().
+# From a factor L back to unconstrained variables: for correlations, and below for covariances.
 partial_correlations <- function(L) {
   left <- sqrt(1 - t(apply(cbind(0, L[, -ncol(L), drop = FALSE])^2, 1, cumsum)))
   atanh(t(L / left)[upper.tri(L)])
@@ -170,8 +168,7 @@ running_sums <- function(terms) {
   terms
 }
 
-# RTMB's own function for recorded numbers. Otherwise the maximum is subtracted first, of the real parts of complex
-# numbers.
+# RTMB's own function for recorded numbers. Otherwise the maximum (of real parts) is subtracted first.
 log_sum_exp <- function(z) {
   if (inherits(z[[1]], "advector")) {
     return(Reduce(RTMB::logspace_add, z))
@@ -181,11 +178,9 @@ log_sum_exp <- function(z) {
 }
 
 # blocks ----------------------------------------------------------------------
-# The types of a target: list(names, free, blocks, plain). `names` are the user's variables, `free` the names of the
-# unconstrained ones. `blocks` has list(type, elements, free) for each typed variable, its positions among the user's
-# and the unconstrained variables. `plain` has these positions for all variables without a type.
-
-# types: the user's argument. names: those of the user's variables.
+# The types of a target: list(names, free, blocks, plain). `names` are the user's variables, `free` the unconstrained
+# ones. `blocks` has list(type, elements, free) for each typed variable: its positions among the user's and among the
+# unconstrained variables. `plain` has these positions for all variables without a type. types: the user's argument.
 type_blocks <- function(types, names) {
   given <- base::names(types)
   base <- base_names(names)
@@ -247,9 +242,8 @@ map_types <- function(types, u) {
 
 columns_of <- function(x) lapply(seq_len(ncol(x)), function(j) x[, j])
 
-# list(x, log_jacobian, possible) at the rows of u. A point is not possible if rounding makes a correlation or
-# covariance matrix singular: the user's functions may fail at its Cholesky decomposition. Without types x is u, here
-# and below.
+# list(x, log_jacobian, possible) at the rows of u. A point is not possible if rounding makes a matrix singular: the
+# user's functions may fail at its Cholesky decomposition. Without types x is u, here and below.
 from_free <- function(types, u) {
   if (is.null(types)) {
     return(list(x = u))
