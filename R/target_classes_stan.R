@@ -142,9 +142,9 @@ target_of_stanfit <- function(x, faster = NULL) {
   }
   tell("rstan", c("i" = "rstan evaluates {.field {name}} point by point.", "i" = faster))
   target <- target_function(
-    function(u) possible(model$log_prob(u, TRUE, FALSE), -Inf),
+    function(u) unless_rejected(model$log_prob(u, TRUE, FALSE), -Inf),
     length(names),
-    function(u) possible(as.double(model$grad_log_prob(u, TRUE)), 0 * u),
+    function(u) unless_rejected(as.double(model$grad_log_prob(u, TRUE)), 0 * u),
     names = bracketed(names)
   )
   target$label <- paste0("fit of rstan `", name, "`")
@@ -156,7 +156,7 @@ target_of_stanfit <- function(x, faster = NULL) {
 }
 
 # The value of `code`, or `otherwise` if the program rejects the point.
-possible <- function(code, otherwise) tryCatch(code, "std::domain_error" = function(e) otherwise)
+unless_rejected <- function(code, otherwise) tryCatch(code, "std::domain_error" = function(e) otherwise)
 
 drops_constants <- function(code) grepl("~|_lup[dm]f", plain_stan_code(list(code = paste(code, collapse = "\n"))))
 

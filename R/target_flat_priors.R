@@ -8,7 +8,7 @@ improper_parameters <- function(target) {
     if (is_of_brms(target)) {
       target$data$values$prior_only <- 1
       # not missing responses, whose density is part of the likelihood
-      flat_by_numbers(target, grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE))
+      flat_by_evaluation(target, grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE))
     } else if (!is.null(target$program$code)) {
       target$names[base_names(target$names) %in% parameters_without_prior(target$program)]
     } else {
@@ -64,8 +64,8 @@ name_coefficients <- function(improper, variables, data) {
 
 # The names of the variables with flat priors, found by evaluation. Along such a variable the log density of the prior
 # on the unconstrained scale is a straight line, the log Jacobian; no proper prior is. candidates: indices of variables.
-flat_by_numbers <- function(prior, candidates) {
-  base <- prior_base(prior)
+flat_by_evaluation <- function(prior, candidates) {
+  base <- prior_point(prior)
   if (is.null(base) || length(candidates) == 0) {
     return(character())
   }
@@ -87,7 +87,7 @@ is_of_brms <- function(target) {
 }
 
 # list(point, log_density): a point at which the prior density is positive; NULL if none is found.
-prior_base <- function(target) {
+prior_point <- function(target) {
   shape <- sin(seq_len(target$dim))
   points <- rbind(0.3 * shape, shape, 0.01 * shape, -shape, 0)
   log_density <- evaluate_target(target, points, gradient = FALSE)$log_density

@@ -131,7 +131,7 @@ sum_target <- function(terms, dim, vectorized, variables, prior, observed, label
     terms = terms, vectorized = vectorized, observed = observed, prior = check_prior(prior),
     lower = variables$lower, upper = variables$upper, types = variables$types, class = "smc_target_function"
   )
-  tell_uniform(target)
+  suggest_bounds(target)
   target
 }
 
@@ -146,7 +146,7 @@ check_prior <- function(prior) {
 }
 
 # A density that jumps to zero where a variable has no bound is expensive to sample.
-tell_uniform <- function(target) {
+suggest_bounds <- function(target) {
   n_uniform <- sum(vapply(target$terms, function(term) sum(all.names(body(term$log_density)) == "dunif"), 0))
   if (n_uniform > sum(is.finite(target$lower) & is.finite(target$upper))) {
     inform("bounds", c(

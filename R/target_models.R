@@ -273,7 +273,7 @@ target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
   if (!is.null(log_prior)) {
     prior <- target_function(prior_of_vector(log_prior, names(model$par)), names = target$names)
     candidates <- match(target$improper, target$names)
-    target$improper <- tryCatch(flat_by_numbers(prior, candidates), error = function(e) character())
+    target$improper <- tryCatch(flat_by_evaluation(prior, candidates), error = function(e) character())
   }
   warn_of_flat_priors(target, "in `log_prior`, or in the `priors` of the fit")
   target

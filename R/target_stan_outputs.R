@@ -9,7 +9,7 @@ bracketed <- function(names) {
 }
 
 # Generated quantities with more elements, such as `log_lik` with one per observation, are computed only on request.
-most_generated <- 100
+max_elements_at_once <- 100
 
 # The columns of draws: list(names, block, which, at_once, later). `names` are those of all numbers that the program
 # declares, `block` is 1 for parameters, 2 for transformed parameters and 3 for generated quantities, and `which` are
@@ -22,7 +22,7 @@ select_columns <- function(described, include) {
   block <- rep(1:3, c(first_blocks, n - sum(first_blocks)))
   names <- bracketed(described$outputs)
   if (is.null(include)) {
-    is_long <- block == 3 & table(variables)[variables] > most_generated
+    is_long <- block == 3 & table(variables)[variables] > max_elements_at_once
     return(list(names = names, block = block, which = seq_len(n), at_once = names[!is_long], later = names[is_long]))
   }
   if (!is.character(include) || length(include) == 0) {
@@ -63,7 +63,7 @@ stan_outputs <- function(name, columns, ask) {
   function(unconstrained, names = NULL) {
     which <- if (is.null(names)) columns$which else match(names, columns$names)
     storage.mode(unconstrained) <- "double"
-    foretell_size(nrow(unconstrained), length(which))
+    announce_size(nrow(unconstrained), length(which))
     result <- as_input_error(ask(unconstrained, blocks_wanted(columns, which)))
     failed <- result$failed
     if (failed > 0) {
@@ -80,7 +80,7 @@ stan_outputs <- function(name, columns, ask) {
 }
 
 # A message before a gigabyte or more of memory is allocated.
-foretell_size <- function(n_points, n_columns) {
+announce_size <- function(n_points, n_columns) {
   gigabytes <- 8e-9 * n_points * n_columns
   if (gigabytes >= 1) {
     tell("size", c(

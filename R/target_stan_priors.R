@@ -10,7 +10,7 @@ parameters_without_prior <- function(program) {
   declared <- declared_parameters(stan_block(code, "parameters"))
   statements <- stan_statements(paste(stan_block(code, "transformed parameters"), stan_block(code, "model")))
   statements <- without_powers(statements, positive_parameters(code))
-  setdiff(declared, told_of(lapply(statements, read_statement)))
+  setdiff(declared, identifiers_with_prior(lapply(statements, read_statement)))
 }
 
 # The text of a program with its included files in one line, without comments and strings, and with `=` for `<-`.
@@ -105,12 +105,12 @@ read_statement <- function(statement) {
     sides <- c(sub("~.*", "", statement), sub("[^~]*~", "", statement))
     list(about = variate_of(sides[1], sides[2]))
   } else if (grepl("^(target|jacobian) ?\\+=", statement)) {
-    list(about = identifiers(only_variates(sub("^[^=]*=", "", statement))))
+    list(about = identifiers(keep_variates(sub("^[^=]*=", "", statement))))
   } else if (grepl("(?<![=<>!])=(?!=)", no_brackets(statement), perl = TRUE)) {
     statement <- gsub("^([^=]*)<[^>]*>", "\\1", statement)
     left <- sub("(?<![=<>!])=(?!=).*", "", statement, perl = TRUE)
     right <- substring(statement, nchar(left) + 1)
-    list(to = identifiers(no_brackets(left)), from = identifiers(only_variates(right)))
+    list(to = identifiers(no_brackets(left)), from = identifiers(keep_variates(right)))
   }
 }
 
@@ -123,7 +123,7 @@ variate_of <- function(variate, arguments) {
 }
 
 # The expression with each density replaced by the identifiers in its variate.
-only_variates <- function(expression) {
+keep_variates <- function(expression) {
   density <- "\\b\\w+_l(?:u?p[dm]f|c?cdf) ?(\\((?:[^()]++|(?1))*+\\))"
   found <- gregexpr(density, expression, perl = TRUE)
   regmatches(expression, found) <- lapply(regmatches(expression, found), function(calls) {
@@ -137,7 +137,7 @@ only_variates <- function(expression) {
 }
 
 # The identifiers in the variates of all statements, and those that they are computed from.
-told_of <- function(statements) {
+identifiers_with_prior <- function(statements) {
   about <- unlist(lapply(statements, `[[`, "about"))
   repeat {
     from <- unlist(lapply(statements, function(s) if (any(s$to %in% about)) s$from))

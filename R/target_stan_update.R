@@ -75,7 +75,7 @@ text_between <- function(tokens, from, to) {
 }
 
 # Removes the text of tokens, but not line breaks.
-blanked <- function(tokens, from, to) {
+blank_out <- function(tokens, from, to) {
   inside <- seq(from, to)
   tokens$text[inside] <- gsub("[^\n]", "", tokens$text[inside])
   tokens
@@ -97,7 +97,7 @@ update_arrays <- function(tokens) {
       close <- tokens$partner[j]
       inside <- text_between(tokens, j, close)
       if (grepl("^[\\s,]*$", inside, perl = TRUE)) {
-        tokens <- blanked(tokens, j, close)
+        tokens <- blank_out(tokens, j, close)
         tokens$text[i] <- paste0("array[", gsub("\\s", "", inside), "] ", tokens$text[i])
         next
       }
@@ -108,7 +108,7 @@ update_arrays <- function(tokens) {
     is_name <- isTRUE(grepl("^[A-Za-z]", tokens$text[j]))
     if (begins_statement(tokens, i) && is_name && isTRUE(tokens$text[k] == "[") && !is.na(tokens$partner[k])) {
       sizes <- text_between(tokens, k, tokens$partner[k])
-      tokens <- blanked(tokens, k, tokens$partner[k])
+      tokens <- blank_out(tokens, k, tokens$partner[k])
       tokens$text[i] <- paste0("array[", gsub("\\s*\n\\s*", " ", sizes), "] ", tokens$text[i])
     }
   }
@@ -193,7 +193,7 @@ continuous_stan <- c(
 # of the program itself: the new name, and a bar after the variate.
 update_densities <- function(tokens) {
   own <- own_functions(tokens)
-  own_names <- stats::setNames(current_density(tokens$text[own], is_of_int(tokens, own)), tokens$text[own])
+  own_names <- stats::setNames(current_density(tokens$text[own], has_integer_argument(tokens, own)), tokens$text[own])
   own_names[vapply(own, function(i) code_near(tokens, i, -1), "") != "real"] <- NA
   for (i in calls_of(tokens, "_(log|lpdf|lpmf|cdf|lcdf|lccdf)$")) {
     name <- tokens$text[i]
@@ -238,7 +238,7 @@ begins_type <- function(tokens, close) {
 }
 
 # Whether the first argument of the functions defined at `own` is an integer or an array of integers.
-is_of_int <- function(tokens, own) {
+has_integer_argument <- function(tokens, own) {
   vapply(own, function(i) {
     open <- place_near(tokens, i, 1)
     first <- tokens$text[seq(open, c(commas_in(tokens, open), tokens$partner[open])[1])]
@@ -269,10 +269,10 @@ stan_updates <- list(
 
 # neg_binomial_2_log_glm_lpmf() adds the lgamma() of the shape. For huge shapes, which the default prior of brms allows,
 # all digits cancel and the density grows without bound. neg_binomial_2_log_lpmf() is accurate everywhere.
-without_glm <- function(program) update_stan(program, list(digits = mean_for_glm))$program
+without_glm <- function(program) update_stan(program, list(digits = replace_glm))$program
 
 # neg_binomial_2_log_glm_lpmf(y | x, alpha, beta, phi) as neg_binomial_2_log_lpmf(y | (alpha) + (x) * (beta), phi).
-mean_for_glm <- function(tokens) {
+replace_glm <- function(tokens) {
   glm <- "^neg_binomial_2_log_glm(_lu?pmf|)$"
   for (i in calls_of(tokens, glm)) {
     open <- place_near(tokens, i, 1)
@@ -281,7 +281,7 @@ mean_for_glm <- function(tokens) {
     bar <- match("|", tokens$text[seq(open, ends[1])], 1) - 1
     ends <- c(open + bar, ends)
     arguments <- vapply(1:3, function(k) trimws(text_between(tokens, ends[k], ends[k + 1])), "")
-    tokens <- blanked(tokens, ends[1] + 1, ends[4] - 1)
+    tokens <- blank_out(tokens, ends[1] + 1, ends[4] - 1)
     mean <- sprintf("(%s) + (%s) * (%s)", arguments[2], arguments[1], arguments[3])
     tokens$text[ends[1]] <- paste(tokens$text[ends[1]], mean, sep = if (bar > 0) " " else "")
     tokens$text[i] <- sub("_glm", "", tokens$text[i])

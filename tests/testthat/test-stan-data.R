@@ -250,10 +250,10 @@ test_that("what `include` names is there at once, and a large size is foretold",
   named <- program_with_late(include = c("mu", "late"))
   expect_identical(ncol(smc(named, n_particles = 64, islands = 2, seed = 1)$particles), 151L)
   expect_message(
-    foretell_size(8192, 4e4), "40,000 quantities.*8,192 draws take 2.6 GB.*`include`.*`generated`",
+    announce_size(8192, 4e4), "40,000 quantities.*8,192 draws take 2.6 GB.*`include`.*`generated`",
     class = "autosmc_message_size"
   )
-  expect_no_message(foretell_size(8192, 1000))
+  expect_no_message(announce_size(8192, 1000))
 })
 
 test_that("lines are shown once, and not too many of them", {
