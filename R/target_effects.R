@@ -62,7 +62,7 @@ integration_method <- function(effects) {
 # The reason, in words, why the evidence is that of Laplace's approximation; NULL if smc() corrects it.
 reason_for_laplace <- function(effects) {
   if (effects$method == "laplace") {
-    "as asked for"
+    "as requested"
   } else if (length(effects$component) == 0) {
     "as the objective itself has it (`intern = TRUE`)"
   }

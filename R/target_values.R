@@ -3,7 +3,7 @@
 check_log_density <- function(value, x, arg) {
   n <- n_points(x)
   if (length(value) != n || !are_numbers(value)) {
-    expected <- if (n == 1) "a number" else paste(n, "numbers, one a row")
+    expected <- if (n == 1) "a number" else paste(n, "numbers, one per row")
     abort(c("{.arg {arg}} must return {expected}; it returned {describe(value)}.", say_given(x)), "target")
   }
   as.double(value)
@@ -17,7 +17,7 @@ check_gradient_value <- function(value, x, arg) {
     expected <- if (n == 1) {
       paste("a numeric vector of length", d)
     } else {
-      sprintf("a numeric matrix of %d rows, one a point, and %d columns", n, d)
+      sprintf("a numeric matrix of %d rows, one per point, and %d columns", n, d)
     }
     abort(c("The gradient of {.arg {arg}} must be {expected}; it is {describe(value)}.", say_given(x)), "target")
   }
@@ -35,7 +35,7 @@ say_given <- function(x) {
     ))
   }
   c(
-    "i" = sprintf("The function was given %s, a row a point.", describe(x)),
+    "i" = sprintf("The function was given %s, with one point per row.", describe(x)),
     "i" = if (nrow(x) == 1) "R turns a single row or column into a vector, as in {.code x[i, ]} and in the values of
       {.fn apply} and {.fn sapply}: {.code drop = FALSE} or {.fn matrix} keeps the matrix."
   )
