@@ -330,7 +330,7 @@ test_that("a scalar log density that is not one number is rejected", {
 
 test_that("a vectorised log density that is not n numbers is rejected", {
   vectorised <- function(f, regexp) expect_wrong_density(f, regexp, TRUE)
-  vectorised(function(x) 1, "16 numbers, one per row; it\\s+returned 1")
+  vectorised(function(x) 1, "16 numbers, one per row;\\s+it\\s+returned 1")
   vectorised(function(x) x, "16 x 2 double matrix")
   vectorised(function(x) as.character(x[, 1]), "character vector of\\s+length 16")
   vectorised(function(x) NULL, "NULL")
