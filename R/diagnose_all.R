@@ -32,7 +32,7 @@ advice_of_one_mode <- "form"
 # that is, where the call does not adapt, or where only moments were kept.
 ask_diagnostics <- function(sampler, final, course) {
   if (is.null(course) || !is.null(final$moments)) {
-    return(list(found = list(), count = no_counts))
+    return(list(found = list(), count = zero_counts))
   }
   evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
   seen <- diagnostic_inputs(sampler, final, course)

@@ -31,7 +31,7 @@ estimate_effects <- function(target, estimate, draws, precision, seed, most) {
     ),
     khat = exact$khat,
     counts = if (is_corrected(effects)) {
-      counts_of_integrals(integral, began, replace(no_counts, "n_target_evals", exact$n_sampled))
+      counts_of_integrals(integral, began, replace(zero_counts, "n_target_evals", exact$n_sampled))
     }
   )
 }
@@ -41,7 +41,7 @@ estimate_effects <- function(target, estimate, draws, precision, seed, most) {
 # log ratios to the sampled density of the `exact` integral and of `laplace`'s approximation; and `n_sampled`, the
 # number of evaluations of the sampled density. integral: of counted_integral(); wanted: the requested standard error.
 integrate_effects <- function(target, integral, draws, wanted, most) {
-  why <- why_laplace(target$effects)
+  why <- reason_for_laplace(target$effects)
   if (is.null(why) && nrow(draws$particles) == 0) why <- "since no draws were kept"
   found <- list(rows = integer(), exact = numeric(), laplace = numeric(), n_sampled = 0)
   if (is.null(why)) {

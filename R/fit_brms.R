@@ -44,7 +44,7 @@ as_brmsfit <- function(fit) {
   draws <- as.array(fit, generated = TRUE)
   renamed <- fit$target$renamed
   dimnames(draws)[[3]] <- renamed_as(dimnames(draws)[[3]], stats::setNames(names(renamed), renamed))
-  as_brms_has_it(x, draws)
+  with_brms_draws(x, draws)
 }
 
 is_of_brmsfit <- function(fit) !is.null(fit$target$brmsfit)

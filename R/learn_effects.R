@@ -16,7 +16,7 @@ with_surrogate <- function(sampler) {
   }
   began <- seconds_now()
   integral <- counted_integral(effects)
-  count <- no_counts
+  count <- zero_counts
   with_seed(seed_of_run(sampler$seed, effects_key), {
     # the exact mode may be some standard deviations from that of Laplace's approximation: so the fit is repeated there
     start <- if (is.null(target$start)) numeric(target$dim) else change_scale(target, t(target$start), FALSE)[1, ]
@@ -41,7 +41,7 @@ with_surrogate <- function(sampler) {
 }
 
 # The counts in a row of `runs`. began: the time at the start, in seconds. before: earlier counts of counted_density().
-counts_of_integrals <- function(integral, began, before = no_counts) {
+counts_of_integrals <- function(integral, began, before = zero_counts) {
   count <- as.list(integral("count"))
   count$n_target_evals <- count$n_target_evals + before[["n_target_evals"]]
   c(count, list(
@@ -69,7 +69,7 @@ good_polynomial <- function(surrogate, density, effects) {
   slope <- at$gradient %*% L
   polynomial <- fit_polynomial(z[own, , drop = FALSE], at$log_density[own], slope[own, ])
   off <- at$log_density - polynomial_at(polynomial, z)
-  error <- polynomial_error[[how_integrated(effects)]]
+  error <- polynomial_error[[integration_method(effects)]]
   if (all(abs(off) < error * exp(rowSums(z^2) / 4))) polynomial
 }
 

@@ -95,7 +95,7 @@ evaluations_spent <- function(course) {
 
 # Evaluations at further points by fits of references.
 probes_of <- function(course) {
-  before <- if (is.null(course$probes)) no_counts else course$probes
+  before <- if (is.null(course$probes)) zero_counts else course$probes
   if (is.null(course$density)) before else before + course$density("count")
 }
 

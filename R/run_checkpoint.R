@@ -43,7 +43,7 @@ at_points <- function(sampler, points) {
   if (!is.null(points)) {
     evaluate_located(
       sampler$target, points, "checkpoint",
-      gradient = sampler$kernel$gradients && !is_told_by_call(sampler$target), evaluators = sampler$evaluators
+      gradient = sampler$kernel$gradients && !gradient_needs_call(sampler$target), evaluators = sampler$evaluators
     )
   }
 }

@@ -97,7 +97,7 @@ numbers_restorer <- function(n) function(x) if (has_form(x, numeric(n))) x
 scale_restorer <- function(sampler) {
   d <- sampler$target$dim
   function(found) {
-    counts <- c(as.list(no_counts), seconds = 0)
+    counts <- c(as.list(zero_counts), seconds = 0)
     of_each <- found$scale[setdiff(names(found$scale), "sums")]
     are_valid <- all(names(found$scale) %in% scale_names) && all(vapply(of_each, function(x) {
       has_form(x, numeric(d)) && all(abs(x) <= 1)
@@ -125,7 +125,7 @@ scout_restorer <- function(sampler) {
   }
   function(scout) {
     k <- length(scout$normals)
-    counts <- scout[c("n_dropped", names(no_counts), "seconds")]
+    counts <- scout[c("n_dropped", names(zero_counts), "seconds")]
     is_valid <- inherits(scout, "smc_scout") &&
       has_form(scout$basins, list(elbo = numeric(k), elbo_error = numeric(k), n_paths = numeric(k))) &&
       all(names(scout$references) %in% c("best", "shape", "cover")) &&

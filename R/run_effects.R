@@ -21,7 +21,7 @@ counted_integral <- function(effects) {
           count[2] <<- count[2] + 1
           score(u)
         }
-        ratio <- if (how_integrated(effects) == "quadrature") {
+        ratio <- if (integration_method(effects) == "quadrature") {
           log_ratio_at(at, effects$component, with_draw)
         } else {
           sampler <- sampler_of_effects(at)

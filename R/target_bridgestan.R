@@ -1,22 +1,22 @@
-# Libraries of BridgeStan as targets.
+# Targets from libraries compiled by BridgeStan (Roualdes et al., 2023), called through its C interface.
 
 #' A target from a compiled model of BridgeStan
 #'
-#' A Stan program that BridgeStan has compiled (`NAME_model.so`), with its data. Nothing is compiled, and no package is
-#' needed: the library's C interface is called directly. Where you have the program, [target_stan()] compiles it itself.
+#' The posterior of a Stan program that BridgeStan has compiled (`NAME_model.so`), with its data. No compiler and no
+#' other package are needed. If you have the program itself, [target_stan()] compiles it.
 #'
 #' As with [target_stan()] the log density has all its constants, and draws come back as the program declares them.
 #'
 #' @param library the path of the library (string).
 #' @param data the data: the path of a JSON file, or JSON itself (string).
 #' @param include,seed as in [target_stan()].
-#' @return A target: an object of class `smc_target`, with an element `outputs` as that of [target_stan()].
-#' @section Points at which the program throws: They have log density -Inf. BridgeStan does
-#'   not say whether the program rejects the point or has a mistake, so both are impossible
-#'   points. Where generated quantities throw, all quantities are NaN, with a warning.
-#' @section Errors: Of class `autosmc_error_input` when there is no such library, when it is none of BridgeStan's, with
-#'   BridgeStan's message when the data are not as declared, and when `include` names what is not there. Of class
-#'   `autosmc_error_mismatch` when the library is no longer what it was when the target was made.
+#' @return A target: an object of class `smc_target`, with an element `outputs` as in [target_stan()].
+#' @section Points at which the program throws: Their log density is -Inf. BridgeStan does not say whether the program
+#'   rejects the point or fails for another reason, so both count as impossible points. If the generated quantities
+#'   throw, all quantities are NaN, with a warning.
+#' @section Errors: Of class `autosmc_error_input` when the library does not exist or is not one of BridgeStan's, when
+#'   the data are not as declared (with BridgeStan's message), and when `include` names an unknown variable. Of class
+#'   `autosmc_error_mismatch` when the library has changed since the target was made.
 #' @source Roualdes, Ward, Carpenter, Seyboldt and Axen (2023), *BridgeStan: Efficient
 #'   in-memory access to the methods of a Stan model*.
 #' @seealso [target_stan()]
@@ -62,7 +62,7 @@ read_json_text <- function(data) {
   read_text(data)
 }
 
-# The addresses of the library's routines, in this session.
+# A named list of the addresses of the library's routines, which are valid in this session only.
 bridgestan_routines <- function(library) {
   info <- open_library(library)
   names <- c(

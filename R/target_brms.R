@@ -1,28 +1,28 @@
-# Draws as brms has them, and its names of the variables of its programs.
+# Draws in the form that brms expects, and brms's names of variables, for as_brmsfit() and as_target() of a brmsfit.
 
-# A brmsfit with draws: an array of iterations, chains and variables, under the names of the program.
-as_brms_has_it <- function(x, draws) {
+# The brmsfit x with the given draws: an array of iterations, chains and variables, named as in the program.
+with_brms_draws <- function(x, draws) {
   x$fit <- as_stanfit(draws, excluded = unsaved_by_brms(x))
   getExportedValue("brms", "rename_pars")(x)
 }
 
-# The names of brms for the variables of its program, in its order: c("b[1]" = "b_Days"). Of a draw in which the value
-# of each variable is its number brms makes one in which its place is seen. None where brms cannot do that.
+# The names that brms gives to the variables of its program, in the order of brms: c("b[1]" = "b_Days"). brms renames
+# one draw in which the value of each variable is its index. Empty if brms fails.
 names_by_brms <- function(x, names) {
   draw <- array(seq_along(names), c(1, 1, length(names)), list(NULL, NULL, names))
-  by_brms <- tryCatch(as_brms_has_it(x, draw)$fit@sim$samples[[1]], error = function(e) list())
+  by_brms <- tryCatch(with_brms_draws(x, draw)$fit@sim$samples[[1]], error = function(e) list())
   place <- vapply(by_brms, `[`, 0, 1)
   is_variable <- place %in% seq_along(names)
   stats::setNames(names(by_brms)[is_variable], names[place[is_variable]])
 }
 
-# What brms leaves out of the draws of its own fits, such as standardised effects: names without indices.
+# The variables that brms omits from the draws of its own fits, such as standardised effects: names without indices.
 unsaved_by_brms <- function(x) {
   exclude_pars <- get0("exclude_pars", asNamespace("brms"))
   if (is.function(exclude_pars)) exclude_pars(x)
 }
 
-# draws: an array of iterations, chains and variables.
+# A stanfit of rstan with these draws: an array of iterations, chains and variables.
 as_stanfit <- function(draws, excluded) {
   draws <- draws[, , !base_names(dimnames(draws)[[3]]) %in% excluded, drop = FALSE]
   names <- c(dimnames(draws)[[3]], "lp__")
@@ -66,7 +66,7 @@ empty_stanmodel <- function() {
   )
 }
 
-# The dimensions of the variable whose elements have these names, x or x[1,1], x[2,1], ...
+# The dimensions of the variable whose elements have these names, such as x[1,1], x[2,1]; empty for a number.
 dims_of <- function(names) {
   index <- sub("^[^[]*\\[?", "", sub("\\]$", "", names))
   if (identical(index, "")) {

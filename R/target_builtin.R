@@ -1,5 +1,5 @@
-# The built-in benchmark targets. Their routines are in src/target_*.c, written
-# as a user's own compiled target would be.
+# The built-in benchmark targets. Their routines are in src/target_*.c and use the same interface as a user's compiled
+# target.
 
 #' Benchmark target: independent normals
 #'
@@ -63,8 +63,8 @@ target_funnel <- function(dim = 10) {
 #'   model `BrownianMotionUnknownScalesMissingMiddleObservations`.
 #' @family benchmark targets
 #' @examples
-#' # one short run from the reference to the target, far from exact; `smc(target)` alone
-#' # takes some seconds, and comes near
+#' # one short run from the reference to the target, which is not accurate; `smc(target)`
+#' # takes some seconds and is accurate
 #' target <- target_brownian()
 #' smc(target, n_steps = 16, n_particles = 128, rounds = 0, islands = 1, seed = 1)$log_z
 #' @export
@@ -84,8 +84,8 @@ target_brownian <- function() {
 #' @inherit sonar source
 #' @family benchmark targets
 #' @examples
-#' # one short run from the reference to the target, far from exact; `smc(target)` alone
-#' # takes some seconds, and finds -108.4
+#' # one short run from the reference to the target, which is not accurate; `smc(target)`
+#' # takes some seconds and finds -108.4
 #' target <- target_sonar()
 #' smc(target, n_steps = 16, n_particles = 64, rounds = 0, islands = 1, seed = 1)$log_z
 #' @export
@@ -104,11 +104,10 @@ target_sonar <- function() {
 #' The posterior of the log intensity of the [pines] on a grid of `d = side^2` cells
 #' over the unit square, in whitened coordinates `z`. The benchmark has 1600 cells.
 #'
-#' - `z ~ N(0, I)` and `f = L z + mu`, where `L` is the lower Cholesky factor of `K`, with
-#'   `K_ij = 1.91 exp(-33 r_ij / side)`, `r_ij` the distance of the cells `i` and `j` in units of a cell's side, and
-#'   `mu = log(126) - 1.91 / 2`;
+#' - `z ~ N(0, I)` and `f = L z + mu`, where `L` is the lower Cholesky factor of `K`, with `K_ij = 1.91 exp(-33 r_ij /
+#'   side)`, `r_ij` the distance of the cells `i` and `j` in units of a cell's side, and `mu = log(126) - 1.91 / 2`;
 #' - the count `y_i` in cell `i` adds `f_i y_i - exp(f_i) / d`: the Poisson
-#'   log likelihood without the terms that are free of `f`.
+#'   log likelihood without the terms that do not depend on `f`.
 #'
 #' The cells are counted along `x` first: the point `(x, y)` is in cell `1 + floor(side x) + side floor(side y)`. As `K`
 #' depends on distances only, the normalising constant is the same for any other order or orientation.
@@ -123,14 +122,14 @@ target_sonar <- function() {
 #' *Scandinavian Journal of Statistics*, 25(3), 451-482. The data: see [pines].
 #' @family benchmark targets
 #' @examples
-#' # a coarse grid, and one short run, far from exact; the benchmark is `target_pines()`,
-#' # of which a fit takes minutes
+#' # a coarse grid, and one short run, which is not accurate; the benchmark is
+#' # `target_pines()`, a fit of which takes minutes
 #' target <- target_pines(side = 8)
 #' target
 #' smc(target, n_steps = 16, n_particles = 64, rounds = 0, islands = 1, seed = 1)$log_z
 #' @export
 target_pines <- function(side = 40) {
-  # LAPACK, which factors the covariance of the cells, takes matrices of fewer than 2^31 numbers
+  # LAPACK, which factorises the covariance of the cells, takes matrices of fewer than 2^31 elements
   side <- check_count(side, "side", max = floor(.Machine$integer.max^(1 / 4)))
   variance <- 1.91
   n_points <- nrow(autosmc::pines)

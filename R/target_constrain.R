@@ -1,19 +1,19 @@
-# From the scale of a target's variables to the one on which the sampler moves them, and back.
+# Maps between the scale of a target's variables and the unconstrained scale on which the sampler moves them.
 
 #' The scale on which a target is sampled
 #'
 #' The sampler moves bounded variables on an unconstrained scale (see the section Bounds of [target_function()]), and
-#' references are distributions on it. These functions take points from the scale of the target's own functions, the one
-#' of `lower` and `upper`, to it and back. Variables without bounds stay as they are.
+#' references are distributions on it. `unconstrain()` maps points to it from the scale of the target's own functions,
+#' that of `lower` and `upper`, and `constrain()` maps them back. Variables without bounds do not change.
 #'
-#' @param target a target; what [as_target()] makes of other things.
-#' @param x points on the scale of the target's variables: a numeric vector of length `dim`, or an `n x dim` matrix, a
-#'   row a point. They are inside the bounds; what is on a bound becomes the nearest number inside.
-#' @param u points on the unconstrained scale, a vector or a matrix alike.
+#' @param target a target, or any object that [as_target()] accepts.
+#' @param x points on the scale of the target's variables: a numeric vector of length `dim`, or an `n x dim` matrix with
+#'   one point per row. A value on a bound is replaced by the nearest number inside.
+#' @param u points on the unconstrained scale, as a vector or matrix like `x`.
 #' @param ... for a function, the other arguments of [target_function()].
-#' @return As `x` or `u`, a vector or a matrix, with the names of the variables.
-#' @section Errors: Of class `autosmc_error_input` when `x` or `u` is not of the target's
-#'   dimension, is not finite, or `x` is beyond a bound.
+#' @return A vector or matrix, as `x` or `u`, with the names of the variables.
+#' @section Errors: Of class `autosmc_error_input` when `x` or `u` does not have the target's
+#'   dimension or is not finite, or when `x` is beyond a bound.
 #' @seealso [reference_gaussian()], whose mean is on the unconstrained scale;
 #'   [reference_laplace()], which finds a reference from a start.
 #' @examples
@@ -43,21 +43,21 @@ constrain <- function(target, u, ...) {
   as_given(from_free(target$types, points)$x, user_names(target), u)
 }
 
-# The rows of `points`.
+# Maps the rows of `points` to the user's scale, or back from it.
 change_scale <- function(target, points, to_user) {
   pass <- if (to_user) forward_maps else inverse_maps
   pass(scale_maps(target), points)$x
 }
 
-# The map from the unconstrained scale to the user's; none where they are the same.
+# A list of the map from the unconstrained scale to the user's; NULL if the two are the same.
 scale_maps <- function(target) {
   bounds <- interface_bounds(target)
   if (!is.null(bounds)) list(c(name = "bounds", bounds))
 }
 
-# An orthonormal frame of the elements of the variables as they are declared: a row an element, a column a variable
-# that the sampler moves. It is the identity but for simplexes, whose K - 1 variables are coordinates of the
-# logarithms of their K elements among the vectors that sum to zero.
+# A matrix with orthonormal columns: a row for each element of the variables as declared, a column for each variable
+# that the sampler moves. It is the identity except for simplexes. The K - 1 variables of a simplex are coordinates of
+# the centred logarithms of its K elements in a basis of the vectors that sum to zero.
 element_frame <- function(target) {
   d <- target$dim
   if (is.null(target$parameters)) {
@@ -65,7 +65,7 @@ element_frame <- function(target) {
   }
   at <- target$outputs(diag(d))
   if (!all(target$parameters %in% colnames(at))) {
-    return(diag(d)) # some are not among the outputs that were asked for
+    return(diag(d)) # the user's `include` excludes some of them
   }
   vector_of <- function(names) sub("[^,[]*$", "", names) # "theta[2," of "theta[2,3]"
   of_elements <- vector_of(target$parameters)
@@ -86,7 +86,7 @@ element_frame <- function(target) {
   if (is_orthonormal) frame else diag(d)
 }
 
-# The names of the variables as the user's functions have them.
+# The names of the variables in the user's functions.
 user_names <- function(target) if (is.null(target$types)) target$names else target$types$names
 
 as_given <- function(points, names, given) {
@@ -94,7 +94,7 @@ as_given <- function(points, names, given) {
   if (is.matrix(given)) points else points[1, ]
 }
 
-# Points on the scale of the target's functions as those between its bounds.
+# Checks points on the scale of the target's functions, and returns them with typed variables unconstrained.
 check_user_points <- function(x, target, arg) {
   types <- target$types
   if (is.null(types)) {
@@ -109,7 +109,7 @@ check_user_points <- function(x, target, arg) {
   points
 }
 
-# A vector of length d, or a matrix of points: an n x d matrix.
+# Checks a vector of length d, or a matrix of points, and returns an n x d matrix.
 check_points <- function(x, d, arg) {
   check_given(x, arg)
   fits <- is.numeric(x) && !is.object(x) && all(is.finite(x)) &&

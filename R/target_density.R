@@ -1,6 +1,7 @@
-# The density of a target as searches see it: for many points at once, counted, with -Inf where it is impossible.
+# The log density of a target for the scout, the diagnostics and other searches, with a count of evaluations.
 
-# Whether the gradients are the target's own, and not differences themselves; `u` has a point in its first row.
+# Whether the target has its own gradients, rather than differences. If only the value of a function can tell, it is
+# called at the first row of `u`.
 has_own_gradient <- function(target, u) {
   if (!inherits(target, "smc_target_function")) {
     return(TRUE)
@@ -12,29 +13,29 @@ has_own_gradient <- function(target, u) {
   }, terms, term_callers(terms, target$types))))
 }
 
-# Whether a call of the target must tell.
-is_told_by_call <- function(target) {
+# Whether this needs a call: the value of a function may carry a gradient in its attribute.
+gradient_needs_call <- function(target) {
   inherits(target, "smc_target_function") && any(vapply(target$terms, function(term) is.null(term$gradient), NA))
 }
 
-no_counts <- c(n_target_evals = 0, n_impossible = 0, n_calls = 0)
+zero_counts <- c(n_target_evals = 0, n_impossible = 0, n_calls = 0)
 
-# A function of an n x d matrix on the unconstrained scale, or before these maps, and of whether the gradient
-# is wanted: list(log_density, gradient, undefined), where what is not finite, or has no finite gradient, has log
-# density -Inf and gradient 0; undefined is whether the target said so by +Inf or no number.
-# far: whether points of log density below -1e15 count, where they have a slope: sums with
-# such numbers are rounding errors, but paths climb from there. width: over which ways the gradient is to be taken by
-# differences where the target has none of its own, one a coordinate; NULL for those of the target.
-# Of "count" it gives how many points it was asked for, how many were impossible, and how many calls that took; with
-# gradient = "own" whether gradients are the target's own.
+# Returns a function of an n x d matrix x on the unconstrained scale or, with `maps`, in the coordinates of a reference.
+# Its value is list(log_density, gradient, undefined). Points with a log density or gradient that is not finite have log
+# density -Inf and gradient 0; `undefined` is TRUE where the target returned +Inf or NaN.
+# far: whether points of log density below -1e15 count as possible if their gradient is not 0. Sums with such numbers
+# are rounding errors, but quasi-Newton paths can start there. width: half-widths of central differences, one for each
+# coordinate, for targets without gradients; NULL for the target's default.
+# For x = "count" it returns the numbers of points, impossible points and calls so far; for gradient = "own",
+# has_own_gradient().
 counted_density <- function(target, evaluators = target_interface(target)) {
   evaluators <- with_addresses(evaluators) # once, not at each call
-  count <- no_counts
+  count <- zero_counts
   has_own <- NULL
   is_own <- function(x) {
     if (is.null(has_own)) {
       has_own <<- has_own_gradient(target, x)
-      asked <- is_told_by_call(target)
+      asked <- gradient_needs_call(target)
       count <<- count + c(asked, 0, asked)
     }
     has_own
@@ -57,7 +58,7 @@ counted_density <- function(target, evaluators = target_interface(target)) {
       value
     }
     value <- ask(x, gradient && (is.null(width) || is_own(x)))
-    if (gradient && is.null(value$gradient)) value$gradient <- slopes_over(width, x, ask)
+    if (gradient && is.null(value$gradient)) value$gradient <- difference_gradient(width, x, ask)
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
     count <<- count + c(nrow(x), sum(!ok), 0)
     value$undefined <- is.na(value$log_density) | value$log_density == Inf
@@ -71,15 +72,15 @@ counted_density <- function(target, evaluators = target_interface(target)) {
   }
 }
 
-# The gradient at x by differences over these ways to either side; 0 along coordinates with none, NA.
-# ask: of counted_density().
-slopes_over <- function(width, x, ask) {
+# The gradient at the rows of x by central differences of half-width `width`, 0 for coordinates with width NA.
+# ask: a function of (x, gradient), from counted_density().
+difference_gradient <- function(width, x, ask) {
   slopes <- vapply(seq_along(width), function(j) {
     if (is.na(width[j])) {
       return(numeric(nrow(x)))
     }
-    moved <- function(way) {
-      x[, j] <- x[, j] + way
+    moved <- function(step) {
+      x[, j] <- x[, j] + step
       ask(x, gradient = FALSE)$log_density
     }
     (moved(width[j]) - moved(-width[j])) / (2 * width[j])

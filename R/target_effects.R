@@ -1,8 +1,9 @@
-# The integral over the random effects of a model object, exact where Laplace's approximation of it is not.
+# The integral over the random effects of a model object of TMB or RTMB: Laplace's approximation, and the ratio of the
+# exact integral to it by quadrature along rays (Monahan and Genz, 1997), by which smc() corrects the log evidence.
 
-# The model at the parameters x: the log density by `laplace`, the `mode` of the effects given these, their Hessian
-# there, `curvature`, and two functions of effects: the `score`, the gradient of the negative log density by them, and
-# `fall`, the negative log density above that at the mode.
+# The model at the parameters x: `laplace`, the log density by Laplace's approximation; `mode`, the mode of the effects
+# given x; `curvature`, the Hessian of the negative log density at the mode; and two functions of the effects: `score`,
+# the gradient of the negative log density, and `fall`, the negative log density less that at the mode.
 effects_at <- function(effects, x) {
   model <- effects$model
   record_model(model)
@@ -11,7 +12,7 @@ effects_at <- function(effects, x) {
   all <- model$env$last.par
   random <- model$env$random
   curvature <- model$env$spHess(all, random = TRUE)
-  # a copy, since TMB fills the same matrix anew at each call, with which Matrix keeps a factor
+  # a copy, since TMB overwrites the same matrix at each call, while Matrix caches its factor
   curvature@x <- curvature@x + 0
   curvature@factors <- list()
   ask <- function(u, ...) as.double(model$env$f(replace(all, random, u), order = 0, ...))
@@ -23,18 +24,18 @@ effects_at <- function(effects, x) {
   )
 }
 
-# Coordinates of the effects at given parameters in which Laplace's approximation is standard normal: the sparse factor
-# of its precision. at: of effects_at().
+# The sparse Cholesky factor of the precision of Laplace's approximation. It defines whitened coordinates, in which the
+# approximation is standard normal. at: from effects_at(), here and below.
 whitening <- function(at) Matrix::Cholesky(at$curvature, LDL = FALSE)
 
-# Differences of effects from the mode, a column each, of columns in these coordinates.
+# Differences of effects from the mode, given the columns of z in whitened coordinates.
 from_whitened <- function(factor, z) {
   for (system in c("Lt", "Pt")) z <- Matrix::solve(factor, z, system = system)
   as.matrix(z)
 }
 
-# The density of the effects at given parameters, `at`, of effects_at(), in these coordinates, relative to Laplace's
-# approximation: its integral is the ratio of the exact integral to that approximation.
+# A target in whitened coordinates: the density of the effects at given parameters, divided by the integral of Laplace's
+# approximation. Its normalising constant is the ratio of the exact integral to that approximation.
 #' @export
 evaluation.smc_target_whitened <- function(target) {
   list(evaluate = function(x, gradient) {
@@ -48,39 +49,38 @@ evaluation.smc_target_whitened <- function(target) {
   })
 }
 
-# The effects at points in these coordinates, a column each.
+# The effects at the rows of x in whitened coordinates: a column for each row.
 effects_from <- function(target, x) target$at$mode + from_whitened(target$whitening, t(x))
 
-# Above it the integral over a component is not by quadrature: too few directions would tell it.
-most_connected <- 10
+# The largest component that is integrated by quadrature. For larger ones the directions would be too few.
+max_quadrature_size <- 10
 
-how_integrated <- function(effects) {
-  if (max(tabulate(effects$component)) <= most_connected) "quadrature" else "sampling"
+integration_method <- function(effects) {
+  if (max(tabulate(effects$component)) <= max_quadrature_size) "quadrature" else "sampling"
 }
 
-# Why an evidence is that of Laplace's approximation, in words; NULL where smc() corrects it.
-why_laplace <- function(effects) {
+# The reason, in words, why the evidence is that of Laplace's approximation; NULL if smc() corrects it.
+reason_for_laplace <- function(effects) {
   if (effects$method == "laplace") {
-    "as asked for"
+    "as requested"
   } else if (length(effects$component) == 0) {
     "as the objective itself has it (`intern = TRUE`)"
   }
 }
 
-is_corrected <- function(effects) !is.null(effects) && is.null(why_laplace(effects))
+is_corrected <- function(effects) !is.null(effects) && is.null(reason_for_laplace(effects))
 
-# "2,000 components of 1 effect, by quadrature" and the like, with the range of sizes.
+# A string such as "2,000 components of 1 effect, by quadrature", with the range of sizes.
 components_in_words <- function(effects) {
   size <- tabulate(effects$component)
   sizes <- paste(count(unique(range(size))), collapse = " to ")
   sprintf(
     "%s of %s %s, by %s", count_of(length(size), "component"), sizes, if (max(size) > 1) "effects" else "effect",
-    how_integrated(effects)
+    integration_method(effects)
   )
 }
 
-# The number of the component of each effect that the density falls apart into, given the parameters; none where the
-# effects are integrated out within the objective.
+# The number of each effect's component. Components are independent given the parameters. Empty with `intern = TRUE`.
 effect_components <- function(model) {
   record_model(model)
   if (is.null(model$env$random)) {
@@ -89,8 +89,8 @@ effect_components <- function(model) {
   connected_components(model$env$spHess(model$env$par, random = TRUE))
 }
 
-# The number of the connected component of each effect, in the graph of the entries of a symmetric sparse matrix. Each
-# has the least number that its neighbours have, until none changes; numbers of numbers make that quick in chains.
+# The number of each effect's connected component in the graph of a symmetric sparse matrix. Each effect takes the
+# smallest number of its neighbours, until none changes. Pointer jumping, new[new], makes this fast for long chains.
 connected_components <- function(curvature) {
   entries <- methods::as(curvature, "TsparseMatrix")
   from <- c(entries@i, entries@j) + 1L
@@ -98,7 +98,7 @@ connected_components <- function(curvature) {
   number <- seq_len(nrow(curvature))
   repeat {
     least <- number[to]
-    order <- order(least, decreasing = TRUE) # of those for the same effect the last is kept
+    order <- order(least, decreasing = TRUE) # if an index repeats, the last assignment holds
     new <- number
     new[from[order]] <- pmin(number[from], least)[order]
     new <- new[new]
@@ -109,11 +109,10 @@ connected_components <- function(curvature) {
   }
 }
 
-# How many rays lead from the mode of each component: both ways along a line, or round a circle, or along the axes of
-# a rotated frame.
-rays_of <- function(size) if (size == 1) 2 else 4 * size
+# The number of rays from the mode of a component: both directions of a line, 8 on a circle, or two random frames.
+n_rays_for <- function(size) if (size == 1) 2 else 4 * size
 
-# n directions for a component of `size` effects, a column each, evenly spread and rotated at random.
+# n directions for a component of `size` effects, one per column, evenly spread and rotated at random.
 directions <- function(size, n) {
   if (size == 1) {
     return(t(rep_len(c(1, -1), n)))
@@ -126,16 +125,16 @@ directions <- function(size, n) {
   do.call(cbind, lapply(frames, function(frame) cbind(frame, -frame)))[, seq_len(n), drop = FALSE]
 }
 
-# The log of the ratio of the integral over the effects to Laplace's approximation, at the parameters x. Given
-# these the density is a product over components. In coordinates in which Laplace's approximation of each is
-# standard normal, its integral is a mean over directions of integrals along rays from the mode (Monahan and Genz,
-# 1997), and the log density along a ray is the integral of its slope. One gradient has the slopes of all components.
-# NaN where an integral along a ray does not settle. at: of effects_at(). with_draw: whether to return, after the log of
-# the ratio, a draw of the effects: by a ray that is chosen in proportion to its integral, and a point on it by the
-# inverse of the distribution function. Where x is weighed by the ratio the two are draws of the exact density.
+# The log ratio of the integral over the effects to Laplace's approximation, at given parameters; NaN if an integral
+# along a ray does not converge. Given the parameters, the density is a product over components. The integral over each
+# is a mean over directions of integrals along rays from the mode, in whitened coordinates (Monahan and Genz, 1997). The
+# log density along a ray is the integral of its slope. One gradient gives the slopes of all components.
+# with_draw: whether to append a draw of the effects: a ray chosen with probability proportional to its integral, and a
+# point on the ray by inversion of the distribution function. If the parameters are weighted by the ratio, parameters
+# and effects together are draws from the exact density.
 log_ratio_at <- function(at, component, with_draw = FALSE) {
   size <- tabulate(component)
-  n_rays <- rays_of(max(size))
+  n_rays <- n_rays_for(max(size))
   z <- matrix(rep_len(c(1, -1), n_rays), length(component), n_rays, byrow = TRUE)
   members <- split(seq_along(component), component)
   for (k in which(size > 1)) z[members[[k]], ] <- directions(size[k], n_rays)
@@ -151,27 +150,27 @@ log_ratio_at <- function(at, component, with_draw = FALSE) {
   if (!with_draw || is.nan(log_ratio)) {
     return(c(log_ratio, if (with_draw) NaN * at$mode))
   }
-  ray <- drawn_columns(integral)
+  ray <- sample_columns(integral)
   r <- rays[cbind(seq_along(size), 2, ray)]
   c(log_ratio, at$mode + r[component] * z[cbind(seq_along(component), ray[component])])
 }
 
-# A column for each row, drawn in proportion to the elements of the row.
-drawn_columns <- function(weights) {
+# For each row, the index of a column drawn with probability proportional to the elements of the row.
+sample_columns <- function(weights) {
   cumulated <- t(apply(weights, 1, cumsum))
   1 + rowSums(stats::runif(nrow(weights)) * cumulated[, ncol(weights)] > cumulated)
 }
 
-# Integrals of r^(size - 1) exp(-f(r)) from 0 on, as multiples of those of a standard normal f, by the slopes of f, for
-# all components at once; with_draw: and after these draws of r by this density. The nodes are doubled until all
-# integrals settle.
+# Integrals of r^(size - 1) exp(-f(r)) over r > 0, relative to those for a standard normal density, for all components
+# at once. slope: a function of r that returns the derivatives of f. with_draw: whether to append a draw of r from each
+# density. The number of nodes is doubled until all integrals converge; NaN if they do not.
 ray_integral <- function(slope, size, with_draw = FALSE) {
   end <- ray_ends(slope, size)
   if (anyNA(end)) {
     return(rep(NaN, (1 + with_draw) * length(size)))
   }
   unit <- 2^(size / 2 - 1) * gamma(size / 2)
-  excess <- NULL # of the slopes over those of a standard normal
+  excess <- NULL # the slopes less those of a standard normal density
   before <- NaN
   for (n in ray_nodes) {
     nodes <- chebyshev_nodes(n)
@@ -186,16 +185,16 @@ ray_integral <- function(slope, size, with_draw = FALSE) {
     log_density <- -r^2 / 2 - end * excess %*% rule$running
     density <- r^(size - 1) * exp(log_density)
     value <- end / unit * drop(density %*% rule$weights)
-    if (isTRUE(sum(abs(value / before - 1)) < ray_change)) {
-      return(c(value, if (with_draw) end * drawn_share(density)))
+    if (isTRUE(sum(abs(value / before - 1)) < ray_tolerance)) {
+      return(c(value, if (with_draw) end * draw_by_inversion(density)))
     }
     before <- value
   }
   rep(NaN, (1 + with_draw) * length(size))
 }
 
-# Of the densities on [0, 1] in the rows, at Chebyshev nodes, a draw each.
-drawn_share <- function(density) {
+# One draw from each of the densities on [0, 1] that the rows give at Chebyshev nodes.
+draw_by_inversion <- function(density) {
   n_grid <- 1025
   cumulated <- density %*% running_integral(ncol(density), n_grid)
   p <- stats::runif(nrow(density)) * cumulated[, n_grid]
@@ -206,13 +205,13 @@ drawn_share <- function(density) {
   grid[at] + (p - low) / (high - low) * (grid[at + 1] - grid[at])
 }
 
-# Numbers of nodes, each of which contain those before. The last doubling squares the error, so that the change by it
-# is far above the error that is left.
+# Numbers of nodes. Each set contains the one before. A doubling about squares the error, so the change by the last
+# doubling, which must be below `ray_tolerance`, is far larger than the remaining error.
 ray_nodes <- c(9, 17, 33, 65, 129, 257)
-ray_change <- 1e-3
+ray_tolerance <- 1e-3
 
-# How far the rays go: to where the integrand has lost so many nats. NaN where a tail is heavier than all of these
-# steps reach.
+# The rays end where the log of the integrand has fallen by `ray_nats`, as found at the distances `ray_steps`. The end
+# is NaN if the fall is smaller at all of them, as in a heavy tail.
 ray_nats <- 32
 ray_steps <- c(2, 4, 6, 8, 8 * 1.5^(1:12))
 
@@ -230,11 +229,11 @@ ray_ends <- function(slope, size) {
   replace(end, is_open(), NaN)
 }
 
-# In [0, 1].
+# n nodes in [0, 1].
 chebyshev_nodes <- function(n) (1 - cos(pi * seq(0, 1, length.out = n))) / 2
 
-# The matrix that takes values at n Chebyshev nodes to integrals from 0 to each of m of them, of the polynomial through
-# the values.
+# The n x m matrix that maps values at n Chebyshev nodes, as a row, to the integrals of the interpolating polynomial
+# from 0 to each of m Chebyshev nodes.
 running_integral <- function(n, m) {
   degree <- seq_len(n) - 1
   polynomials <- function(theta, degree) cos(outer(theta, degree))
@@ -250,8 +249,8 @@ running_integral <- function(n, m) {
   t(sweep(integrals, 2, antiderivative(pi)) %*% solve(polynomials(theta_of(n), degree))) / 2
 }
 
-# With n nodes and 2 n - 1 finer ones: list(nodes, running, weights), the finer nodes, the matrix that leads from values at
-# the n nodes to integrals up to each finer one, and the weights with which the values at these are the integral.
+# With n nodes and 2 n - 1 finer ones: list(nodes, running, weights), the finer nodes, the matrix that leads from values
+# at the n nodes to integrals up to each finer one, and the weights with which the values at these are the integral.
 ray_rule <- function(n) {
   n_fine <- 2 * n - 1
   list(
@@ -262,7 +261,7 @@ ray_rule <- function(n) {
 # The rules that are mostly enough, made when the package is built.
 ray_rules <- lapply(stats::setNames(nm = ray_nodes[1:4]), ray_rule)
 
-# what is sampled -------------------------------------------------------------
+# the sampled density ----------------------------------------------------------
 
 #' @export
 evaluation.smc_target_effects <- function(target) {
@@ -296,7 +295,7 @@ evaluation.smc_target_effects <- function(target) {
   })
 }
 
-# Laplace's approximation times the surrogate of what is missing.
+# Laplace's approximation times the surrogate of its ratio to the exact density.
 times_ratio <- function(laplace, surrogate, x, gradient) {
   out <- laplace$evaluate(x, gradient)
   added <- ratio_at(surrogate, x)
@@ -305,8 +304,8 @@ times_ratio <- function(laplace, surrogate, x, gradient) {
   out
 }
 
-# The rows of x in the coordinates of the surrogate, `z`, with the log Jacobian of the user's by the unconstrained
-# scale; and `to_user`, a function that leads gradients back, of functions or of densities.
+# A list of `z`, the rows of x in the coordinates of the surrogate; `log_jacobian`, of the map from the unconstrained to
+# the user's scale; and `to_user`, which maps gradients by z to gradients by x, of functions or of log densities.
 standardised <- function(surrogate, x) {
   u <- inverse_maps(surrogate$maps, x)$x
   on_user_scale <- function(g) forward_maps(surrogate$maps, u, g)$g
@@ -319,8 +318,9 @@ standardised <- function(surrogate, x) {
   )
 }
 
-# A surrogate of the log of the ratio of the integral to Laplace's approximation, and its gradient, at the rows of x: a
-# sum of cubics of the standardised unconstrained variables, constant beyond the points that it was fitted to.
+# The surrogate of the log ratio of the exact integral to Laplace's approximation, with its gradient, at the rows of x:
+# a sum of cubics in the standardised unconstrained variables, constant outside the range of the points it was fitted
+# to.
 ratio_at <- function(surrogate, x) {
   at <- standardised(surrogate, x)
   reach <- surrogate$reach
@@ -332,13 +332,12 @@ ratio_at <- function(surrogate, x) {
   list(log_ratio = drop(surrogate$constant + cubics), gradient = at$to_user(slope))
 }
 
-# 0 where there is none.
 surrogate_ratio <- function(surrogate, x) {
   if (is.null(surrogate)) numeric(nrow(x)) else ratio_at(surrogate, x)$log_ratio
 }
 
-# At the rows of x, the logs of the `exact` density and of that by `laplace` over the density that is sampled. found: of
-# counted_integral(), a column a row of x.
+# At the rows of x, the log ratios of the `exact` density, and of that by `laplace`, to the sampled density. found: from
+# counted_integral(), a column for each row of x.
 ratios_to_sampled <- function(target, x, found) {
   surrogate <- target$effects$surrogate
   laplace <- if (is.null(surrogate$polynomial)) {

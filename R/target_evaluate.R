@@ -1,11 +1,11 @@
-# Evaluation of targets that are R functions. An evaluator is a function of `x` (n x d) and of whether the gradient is
-# wanted, and returns list(log_density, gradient, n_calls), which it has checked: `n_calls` is how many points a
-# function was asked for, differences included; where there are several functions, the one that was asked for the most.
+# Evaluation of targets that are R functions. An evaluator is a function of x (n x d) and of whether the gradient is
+# wanted. It returns list(log_density, gradient, n_calls), with checked values. `n_calls` is the number of points at
+# which the function was called, including those for central differences; the maximum if there are several functions.
 
 terms_of <- function(target) lapply(target$terms, c, target[c("dim", "names", "vectorized", "lower", "upper")])
 
-# terms: of new_term(), each with `dim`, `names`, `vectorized`, `lower` and `upper`. Those
-# without a gradient are differentiated by differences, and one message names them all. types: see target_types.R.
+# The evaluator of a sum of terms, from terms_of(). Terms without a gradient are differentiated by central differences,
+# and one message names them all. types: see target_types.R.
 sum_evaluator <- function(terms, types = NULL) {
   callers <- term_callers(terms, types)
   densities <- lapply(callers, `[[`, "density")
@@ -36,7 +36,7 @@ sum_evaluator <- function(terms, types = NULL) {
   }
 }
 
-# A list(density, slope) of functions for each term.
+# list(density, slope), two functions, for each term.
 term_callers <- function(terms, types) {
   if (is.null(types)) {
     lapply(terms, function(term) list(density = density_caller(term), slope = slope_caller(term)))
@@ -45,10 +45,10 @@ term_callers <- function(terms, types) {
   }
 }
 
-# The log densities, and the gradients if the values carry them.
+# A function of x that returns the log densities, and the gradients that the values have in their attributes.
 density_caller <- function(term) {
   call <- caller(term$log_density, term, "{.arg {arg}}")
-  has_warned <- FALSE # a warning takes longer than many calls
+  has_warned <- FALSE # one warning only, since it takes longer than many calls
   function(x) {
     values <- call(x)
     gradient <- carried_gradients(values, x, term)
@@ -62,8 +62,8 @@ density_caller <- function(term) {
   }
 }
 
-# The gradients at x: of the user's function or, where there is none, those that came with
-# the values, which are NULL where none did.
+# A function of x and of the gradients that came with the values (`carried`, NULL for none). It returns the gradients of
+# the user's gradient function or, if there is none, `carried`.
 slope_caller <- function(term) {
   if (is.null(term$gradient)) {
     return(function(x, carried) carried)
@@ -72,14 +72,13 @@ slope_caller <- function(term) {
   function(x, carried) checked_values(call(x), term$dim, x, term, check_gradient_value)
 }
 
-# A function of x that calls f, one of the functions of a term, and returns what f does: a list
-# of the values at the rows of x, where f is one of a single point. what: f, in an error.
+# A function of x that calls f, one of the functions of a term. Its value is that of f or, if f takes a single point,
+# the list of values at the rows of x. what: the name of f in error messages.
 caller <- function(f, term, what) {
   force(f)
   has_worked <- FALSE
-  under_way <- NULL # the environment that has the point `at`
-  # compiled: a loop in R, which takes the rows and names them one after another, costs as
-  # much as the calls of a cheap function
+  under_way <- NULL # the environment of the current call, in which `at` is the point
+  # in compiled code, since a loop over rows in R would cost as much as the calls of a cheap function
   at_each_point <- function(x) {
     at <- NULL
     under_way <<- environment()
@@ -99,8 +98,8 @@ caller <- function(f, term, what) {
   }
 }
 
-# What a caller() has returned. The values at single points become the rows of a matrix. They are checked all at once in
-# compiled code, and one after another where one of them is not what they mostly are, plain numbers.
+# Checks what a caller() has returned. Values at single points become the rows of a matrix: in compiled code if all are
+# plain numbers, and otherwise after `check` of each.
 checked_values <- function(values, n_columns, x, term, check) {
   if (term$vectorized) {
     return(check(values, x, term$arg))
@@ -119,7 +118,7 @@ point <- function(x, i, names) {
   row
 }
 
-# The gradients that some of the values carry, NaN for the others; NULL where none does.
+# The gradients in the attributes of the values, NaN for values without one; NULL if no value has one.
 carried_gradients <- function(values, x, term) {
   if (term$vectorized) {
     gradients <- attr(values, "gradient", exact = TRUE)
@@ -132,8 +131,8 @@ carried_gradients <- function(values, x, term) {
   if (!is.null(gradients)) checked_values(gradients, term$dim, x, term, check_gradient_value)
 }
 
-# f(x). A function that takes all points must take a single one too. One that fails there
-# has mostly lost a dimension on the way, and R's own error would not say so.
+# f(x) for a vectorised function. If it fails for a single point, the likely cause is a matrix that has become a vector.
+# R's own error would not say so, hence this one.
 at_all_points <- function(f, x, term, what) {
   colnames(x) <- term$names
   if (nrow(x) > 1) {
@@ -147,14 +146,14 @@ at_all_points <- function(f, x, term, what) {
   }))
 }
 
-# Marks an error of a user's function itself, with what may help, for rethrow_at_step(). What has a place in a run
-# already is of another run, which the function has made.
+# Raises an error of a user's function again, with a hint, for rethrow_at_step(). An error of class
+# autosmc_error_located is left as it is: it comes from another run, which the function has started.
 hint_at <- function(e, hint) {
   is_own <- inherits(e, "autosmc_error") && !inherits(e, "autosmc_error_located")
   if (!is_own && leaves_room(e)) abort("{hint}", c("hint", "target"), parent = in_utf8(e))
 }
 
-# A function that has never worked may be one of all points where it should be of one, or the other way.
+# The hint for a function that fails at its first call: `vectorized` may be wrong.
 first_call_hint <- function(term, what) {
   arg <- term$arg
   shapes <- c(
@@ -169,40 +168,40 @@ first_call_hint <- function(term, what) {
   )
 }
 
-# One that has worked may have come to a point at which it cannot. at: that point, where it is known.
+# The hint for a function that fails later, at a particular point. at: this point, NULL if not known.
 later_call_hint <- function(at, term, what) {
   arg <- term$arg
   where <- if (is.null(at)) "now" else paste("at", say_point(at))
   cli::format_inline(
-    what, " failed {where}, and had worked at other points. Where the density cannot be computed, ",
-    "let {.arg {arg}} return {.code -Inf}: such a point is impossible."
+    what, " failed {where}, after it had worked at other points. If the density cannot be computed at a point, ",
+    "let {.arg {arg}} return {.code -Inf}: the point then counts as impossible."
   )
 }
 
-# The first of its coordinates.
+# A string with the first coordinates of a point.
 say_point <- function(at, most = 4) {
   some <- utils::head(at, most)
   said <- paste(names(some), "=", format(some, digits = 3, trim = TRUE), collapse = ", ")
   paste0("(", said, if (length(at) > most) ", ...", ")")
 }
 
-# A stack that has overflowed leaves no room for a handler.
+# FALSE for a stack overflow, after which no handler can run.
 leaves_room <- function(e) !inherits(e, "stackOverflowError")
 
-# Points that rounding has put on a bound, or next to it, where densities such as that of a gamma
-# distribution may well be infinite.
+# Whether rounding has put each point on a bound or next to it, where the density may truly be infinite, as that of a
+# gamma distribution may.
 is_on_bound <- function(term, x) {
   off <- pmin(abs(sweep(x, 2, term$lower)), abs(sweep(x, 2, term$upper)))
   rowSums(off < .Machine$double.xmin) > 0
 }
 
-# Elsewhere a density of +Inf is mostly a division by zero, or a log of zero that has lost its sign.
-# No particle can stay at such a point.
+# Away from bounds a log density of +Inf is usually a mistake: a division by zero, or minus the log of zero. Such points
+# count as impossible.
 warn_of_infinite <- function(arg) {
   warn("infinite", c(
     "{.arg {arg}} returned {.val {Inf}} at some points, which count as impossible.",
-    "i" = "Where the density is zero its logarithm is {.code -Inf}. Is there a division by zero, or
-      a minus before the log of zero?"
+    "i" = "If the density is zero, its logarithm is {.code -Inf}. Is there a division by zero, or a minus
+      before the log of zero?"
   ))
 }
 
@@ -220,11 +219,11 @@ tell_differences <- function(terms) {
   ))
 }
 
-# Over ways in proportion to the variable, whose unit is anyone's choice, but for where it is next to 0. A variable that
-# is 0 does not show its unit, and 1 is taken. Near a bound they are shorter, so as not to cross it; nor the largest
-# number there is.
+# The gradient of density() at the rows of x by central differences. Steps are proportional to the variable, since its
+# unit is arbitrary, but bounded below near 0; for a variable that is exactly 0 they are relative to 1. They are shorter
+# near a bound and near the largest number, so as not to cross them.
 central_difference <- function(term, density, x) {
-  part <- .Machine$double.eps^(1 / 3) # errors of rounding and of curvature are about the same
+  part <- .Machine$double.eps^(1 / 3) # balances rounding and truncation errors
   lower <- rep(pmax(term$lower, -.Machine$double.xmax), each = nrow(x))
   upper <- rep(pmin(term$upper, .Machine$double.xmax), each = nrow(x))
   unit <- abs(x)
@@ -241,9 +240,9 @@ central_difference <- function(term, density, x) {
   slope
 }
 
-# The callers of a term of R functions, as density_caller() and slope_caller() have them, for unconstrained variables:
-# all points are mapped together, whatever the functions take. The Jacobian counts once: with_jacobian says whether
-# here.
+# list(density, slope) for a term with types: as density_caller() and slope_caller(), but of unconstrained variables.
+# All points are mapped together. with_jacobian: whether to add the log Jacobian, which only the first term of a sum
+# does.
 typed_callers <- function(term, types, with_jacobian) {
   plain <- types$plain
   term$dim <- length(types$names)
@@ -253,7 +252,7 @@ typed_callers <- function(term, types, with_jacobian) {
   term$names <- types$names
   density <- density_caller(term)
   slope <- slope_caller(term)
-  # what a function returns at the possible ones of the points, and which these are
+  # the value of f at the possible points, and which points these are
   ask <- function(u, f) {
     made <- from_free(types, u)
     possible <- made$possible %in% TRUE

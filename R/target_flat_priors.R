@@ -1,14 +1,14 @@
-# Improper priors. Those of the programs that brms writes are found by numbers, since their data say by `prior_only`
-# whether the likelihood is left out; those of all other Stan programs by their statements (see target_stan_priors.R).
+# Flat priors, with which the evidence is undefined. Programs written by brms are evaluated without the likelihood,
+# which the element `prior_only` of their data turns off. In other Stan programs the statements are read (see
+# target_stan_priors.R).
 
-# The names of the parameters whose prior is flat, so that there is no evidence. What fails here fails in a run too,
-# which says more.
+# The names of the parameters whose prior is flat. An error gives none: a run meets the same error and reports it.
 improper_parameters <- function(target) {
   tryCatch(
     if (is_of_brms(target)) {
       target$data$values$prior_only <- 1
-      # missing responses, whose density is in the likelihood, have no prior
-      flat_by_numbers(target, grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE))
+      # not missing responses, whose density is part of the likelihood
+      flat_by_evaluation(target, grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE))
     } else if (!is.null(target$program$code)) {
       target$names[base_names(target$names) %in% parameters_without_prior(target$program)]
     } else {
@@ -18,37 +18,37 @@ improper_parameters <- function(target) {
   )
 }
 
-# place: where such a model has its priors, in words.
+# place: where priors are given in such a model, in words.
 warn_of_flat_priors <- function(target, place = "in the model block") {
   flat <- target$improper
   if (length(flat) > 0) {
-    if (is_of_brms(target)) place <- "in {.code brm(prior = )}; {.fn brms::prior_summary} shows which there are"
+    if (is_of_brms(target)) place <- "in {.code brm(prior = )}; {.fn brms::prior_summary} lists the present ones"
     warn("prior", c(
       "{cli::qty(flat)}The prior{?s} of {.field {flat}} {?is/are} flat, that is improper:
-        {.field log_z} will be that of the model up to a constant that nobody knows.",
+        {.field log_z} will hold only up to an unknown constant.",
       "i" = paste0(
-        "The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a prior/them priors} ", place, "."
+        "Draws are not affected. For Bayes factors give {cli::qty(flat)}{?it a prior/them priors} ", place, "."
       )
     ))
   }
 }
 
-# In a sentence, for a fit; NULL where there are none.
+# A sentence for printed fits; NULL if no prior is flat.
 describe_improper <- function(improper) {
   if (length(improper) > 0) {
     sprintf(
-      "The prior%s of %s %s improper: log Z holds but for an unknown constant, so it makes no Bayes factor with a model
-        that has other parameters.",
+      "The prior%s of %s %s improper: log Z holds only up to an unknown constant, so it gives no Bayes factor with a
+        model that has other parameters.",
       if (length(improper) > 1) "s" else "", several(improper), if (length(improper) > 1) "are" else "is"
     )
   }
 }
 
-# A coefficient of brms is known by its covariate: b[1] may be another one in another model. With the names of the
-# columns of its design matrix, of which one that is centred has an intercept more. In a fit of brms it has that name
-# already.
+# The names in `improper`, of a brms program, named by their covariates: b[1] may be another coefficient in another
+# model. Covariates are the column names of the design matrix in `data`; a centred design matrix has an additional
+# column for the intercept. Fits of brms have these names already.
 name_coefficients <- function(improper, variables, data) {
-  if (!is.list(data)) { # a file, which has no names of columns
+  if (!is.list(data)) { # a file, which has no column names
     return(improper)
   }
   base <- base_names(improper)
@@ -62,20 +62,20 @@ name_coefficients <- function(improper, variables, data) {
   if (!all(is.na(found))) stats::setNames(improper, ifelse(is.na(found), "", found)) else improper
 }
 
-# By numbers, since a prior can be written in many ways: the log density of a prior alone, on the unconstrained scale,
-# is a straight line along a variable, the Jacobian's, which no proper prior is. candidates: the places of variables.
-flat_by_numbers <- function(prior, candidates) {
-  base <- prior_base(prior)
+# The names of the variables with flat priors, found by evaluation. Along such a variable the log density of the prior
+# on the unconstrained scale is a straight line, the log Jacobian; no proper prior is. candidates: indices of variables.
+flat_by_evaluation <- function(prior, candidates) {
+  base <- prior_point(prior)
   if (is.null(base) || length(candidates) == 0) {
     return(character())
   }
   steps <- c(-300, -3, 3, 300)
   along <- density_along(prior, base$point, candidates, steps) - base$log_density
   slope <- along[, 4] / 300
-  least <- 1e-6 * (1 + abs(base$log_density)) # more than rounding
+  least <- 1e-6 * (1 + abs(base$log_density)) # well above rounding errors
   straight <- which(rowSums(abs(along - outer(slope, steps)) < least) == 4)
-  # a proper prior may be as wide, or end farther out
-  level <- straight[abs(slope[straight]) < 0.5] # or 1, of a bound
+  # a proper prior may be constant over this range: very wide, or uniform with ends farther out
+  level <- straight[abs(slope[straight]) < 0.5] # a bounded variable has slope 1 or -1
   far <- density_along(prior, base$point, candidates[level], c(-1e150, 1e150)) - base$log_density
   proper <- level[!rowSums(abs(far) < least) %in% 2]
   prior$names[candidates[setdiff(straight, proper)]]
@@ -86,8 +86,8 @@ is_of_brms <- function(target) {
   by_brms(target$program) && is.numeric(only) && length(only) == 1
 }
 
-# list(point, log_density): a point at which the prior has a density, or NULL.
-prior_base <- function(target) {
+# list(point, log_density): a point at which the prior density is positive; NULL if none is found.
+prior_point <- function(target) {
   shape <- sin(seq_len(target$dim))
   points <- rbind(0.3 * shape, shape, 0.01 * shape, -shape, 0)
   log_density <- evaluate_target(target, points, gradient = FALSE)$log_density
@@ -95,8 +95,8 @@ prior_base <- function(target) {
   if (!is.na(i)) list(point = points[i, ], log_density = log_density[i])
 }
 
-# The log density a step from `point` along variables: a row a variable, a column a step. Some
-# variables at a time, since many points of many variables are large.
+# The log density at `point` plus a step along each variable: a row for each variable, a column for each step. Variables
+# are evaluated in blocks to limit memory.
 density_along <- function(target, point, variables, steps) {
   found <- lapply(blocks_of(length(variables), target$dim * length(steps)), function(rows) {
     each <- expand.grid(variable = variables[rows], step = steps)

@@ -1,27 +1,25 @@
-# Shared libraries. R finds a routine by the base name of its library, which two libraries may share. Here a library is
-# known by what it holds and by its full path, or the package that it is of, which may be installed elsewhere.
+# Shared libraries of compiled targets. R identifies a loaded library by its base name, which several may share. Here a
+# library is identified by its checksum and its full path or, since packages may move, its package.
 
-# What is kept of a loaded library: list(dll, package, sum), or list(dll, path, sum). `dll` is R's name of it, without
-# its path and ending; those of R and of this package, which knows fits of other versions, have no sum. info: a DLLInfo.
+# The record of a loaded library (a DLLInfo): list(dll, package, sum) or list(dll, path, sum). `dll` is R's name of it,
+# without path and extension. There is no `sum` for R itself, nor for this package, which reads fits of other versions.
 library_record <- function(info) {
   name <- info[["name"]]
   path <- info[["path"]]
   if (name == "base" || identical(path, path_in_package(name))) {
-    return(list(dll = name, package = name, sum = if (!name %in% c("base", "autosmc")) sum_of(path)))
+    return(list(dll = name, package = name, sum = if (!name %in% c("base", "autosmc")) checksum_of(path)))
   }
   checked_record(file_record(path))
 }
 
-# The same of a file.
 file_record <- function(path) {
   path <- normalizePath(path, mustWork = FALSE)
-  list(dll = first_name(path), path = path, sum = sum_of(path))
+  list(dll = library_name(path), path = path, sum = checksum_of(path))
 }
 
-# As R names a library of this path.
-first_name <- function(path) sub("[.][^.]*$", "", basename(path))
+library_name <- function(path) sub("[.][^.]*$", "", basename(path))
 
-# NULL where the package is not loaded, or has no library of its name.
+# The path of a package's library; NULL if the package is not loaded or has no library of its name.
 path_in_package <- function(package) {
   if (package != "base" && isNamespaceLoaded(package)) {
     getNamespaceInfo(package, "DLLs")[[package]][["path"]]
@@ -30,8 +28,8 @@ path_in_package <- function(package) {
 
 own_library <- function() getNamespaceInfo("autosmc", "DLLs")$autosmc
 
-# The library as R has it loaded (a DLLInfo), or NULL. Asked for anew each time: R frees what it tells of a library when
-# that is unloaded.
+# The loaded library with this name and path (a DLLInfo), or NULL. It is looked up each time, since R frees a DLLInfo
+# when its library is unloaded.
 loaded_library <- function(name, path) {
   same <- getLoadedDLLs()
   for (info in same[names(same) == name]) {
@@ -41,8 +39,8 @@ loaded_library <- function(name, path) {
   }
 }
 
-# The library of a record, loaded if need be (a DLLInfo). It may have a `namespace` besides: of a package with what it
-# was linked to.
+# The library of a record (a DLLInfo), loaded if necessary. The record may also have `namespace`, the name of a package
+# with libraries that this one is linked to.
 open_library <- function(library) {
   if (is.null(library)) abort_version("target", "its library is not known")
   if (!is.null(library$package)) {
@@ -59,53 +57,54 @@ open_library <- function(library) {
   info
 }
 
-# R's number of libraries is limited. Those that were loaded here are loaded again when they are needed, so one of them
-# makes room.
+# R limits the number of loaded libraries. If loading fails, a library that was loaded here is unloaded first; it is
+# loaded again when needed.
 load_library <- function(library) {
   if (!is.null(library$namespace)) loadNamespace(library$namespace)
   tryCatch(dyn.load(library$path), error = function(e) {
-    make_room()
+    unload_oldest_library()
     tryCatch(dyn.load(library$path), error = function(e) {
       abort("The library {.file {library$path}} cannot be loaded.", parent = e)
     })
   })
 }
 
-# Unloads the library that was opened longest ago. A run that goes on may use the last two, as target and reference.
-make_room <- function() {
+# Unloads the library that was opened longest ago, but not the last two, which the current run may use for its target
+# and its reference.
+unload_oldest_library <- function() {
   for (path in utils::head(utils::head(opened$paths, -2), 1)) {
     opened$paths <- setdiff(opened$paths, path)
-    if (!is.null(loaded_library(first_name(path), path))) dyn.unload(path)
+    if (!is.null(loaded_library(library_name(path), path))) dyn.unload(path)
   }
 }
 
-# The paths of the libraries that were loaded here, in the order in which they were opened last.
+# Its element `paths`: the libraries that were loaded here, the most recently opened last.
 opened <- new.env()
 
-# A record, after a look whether the file is still what it was. One without `sum` is not asked: its name says what it
-# holds.
+# Returns the record, after a check that the file has not changed. A record without `sum` is not checked.
 checked_record <- function(library) {
   path <- library$path
   if (is.null(library$sum)) {
     return(library)
   }
-  if (!file.exists(path)) abort("The library {.file {path}} is no longer there.")
-  change <- if (!identical(sum_of(path), library$sum)) {
+  if (!file.exists(path)) abort("The library {.file {path}} no longer exists.")
+  change <- if (!identical(checksum_of(path), library$sum)) {
     c(
-      "The library {.file {path}} has changed since the target was made of it.",
-      "i" = "Make the target anew, of the library as it is now."
+      "The library {.file {path}} has changed since the target was made.",
+      "i" = "Make the target again, from the present library."
     )
   } else if (is_replaced(path)) {
     c(
-      "The library {.file {path}} was built anew, but what is loaded is the one before.",
-      "i" = "Load it with {.fn dyn.unload} and {.fn dyn.load}, or start R anew."
+      "The library {.file {path}} was built again, but the previous version is still loaded.",
+      "i" = "Load it again with {.fn dyn.unload} and {.fn dyn.load}, or restart R."
     )
   }
   if (!is.null(change)) abort(change, "mismatch")
   library
 }
 
-# Whether what is loaded of a path is a file that is no longer there. Linux alone tells.
+# Whether the loaded library comes from a file that has since been replaced. Only Linux provides this information;
+# elsewhere FALSE.
 is_replaced <- function(path) {
   maps <- "/proc/self/maps"
   if (!file.exists(maps)) {
@@ -115,8 +114,8 @@ is_replaced <- function(path) {
   any(endsWith(lines, paste0(" ", path, " (deleted)"))) && !any(endsWith(lines, paste0(" ", path)))
 }
 
-# The plain address of a routine of a library (a DLLInfo). withRegistrationInfo = FALSE matters: with it
-# the pointer would be to R's record of the routine, not to the routine.
+# The address of a routine of a library (a DLLInfo). withRegistrationInfo = FALSE is needed: otherwise the pointer
+# would be to R's record of the routine, not to the routine.
 find_routine <- function(symbol, info) {
   tryCatch(
     getNativeSymbolInfo(symbol, info, withRegistrationInfo = FALSE)$address,
@@ -130,9 +129,9 @@ find_routine <- function(symbol, info) {
   )
 }
 
-# The checksum of a file (string), NA where there is none. A file that is as it was by its size and time is not read
-# again.
-sum_of <- function(path) {
+# The checksum of a file (string), NA if there is no file. A file whose size and modification time have not changed is
+# not read again.
+checksum_of <- function(path) {
   state <- file.info(path)[c("size", "mtime")]
   known <- file_sums[[path]]
   if (!identical(known$state, state)) {

@@ -1,4 +1,4 @@
-# Targets from the model objects of other packages.
+# Targets from the model objects of TMB, RTMB, glmmTMB, sdmTMB and BayesianTools: methods of as_target().
 
 # TMB and RTMB ----------------------------------------------------------------
 
@@ -11,17 +11,17 @@ as_target.list <- function(
   check_dots_empty(...)
   method <- check_choice(method, "method", c("auto", "laplace"))
   if (isTRUE(x$env$ADreport) || !is.null(x$env$profile)) {
-    abort("The model object was made with {.code ADreport} or {.code profile}, so it is not a negative log density.")
+    abort("The model object was made with {.code ADreport} or {.code profile}: it is not a negative log density.")
   }
   if (length(x$par) == 0) {
-    abort("The model object has no parameters that are not {.arg random}: {.fn smc} samples these.")
+    abort("The model object has no free parameters that are not {.arg random}; {.fn smc} needs at least one.")
   }
   check_installed("TMB", "for a model object of TMB or RTMB")
   check_loaded(x$env$DLL)
   prior <- NULL
   if (!is.null(log_prior)) {
     prior <- prior_of_vector(log_prior, names(x$par))
-    prior(x$par) # what fails is told of at once
+    prior(x$par) # so that errors are reported now
   }
   variables <- tmb_variables(x)
   bounds <- variable_bounds(lower, upper, variables)
@@ -44,7 +44,7 @@ as_target.list <- function(
 }
 
 tell_laplace <- function(random, effects) {
-  why <- why_laplace(effects)
+  why <- reason_for_laplace(effects)
   corrected <- if (is.null(why)) ", for which {.fn smc} corrects the evidence"
   inform_once("laplace", c("i" = paste0(
     "{.field {random}} {?is/are} integrated out by Laplace's approximation", corrected, if (!is.null(why)) " ", why, "."
@@ -56,8 +56,8 @@ is_tmb_model <- function(x) {
     is.numeric(x$par) && is.character(x$env$DLL)
 }
 
-# The variables of a model: the elements of those of its parameters that are neither integrated out nor fixed by `map`,
-# or of others, `of`. Those with a common level of `map` are one variable, with the name of the first.
+# The variables of a model, list(names, parameter): the elements of parameters `of`, by default of those neither
+# integrated out nor fixed by `map`. Elements with a common level of `map` are one variable with the first one's name.
 tmb_variables <- function(model, of = names(model$par)) {
   parameters <- model$env$parameters
   parts <- Map(function(name, value) {
@@ -70,32 +70,31 @@ tmb_variables <- function(model, of = names(model$par)) {
   list(names = unlist(parts, use.names = FALSE)[kept], parameter = parameter[kept])
 }
 
-# Those that are fixed too.
+# The names of all elements of a parameter, including those fixed by `map`.
 all_element_names <- function(name, value) {
   element_names(name, if (is.null(attr(value, "map"))) value else attr(value, "shape"))
 }
 
-# Evaluating a model changes what it remembers, such as the best point, so the target
-# has a copy. Tapes are lost in copying, and are recorded again.
+# A copy of the model for the target, since an evaluation changes the state of a model, such as its best point. Tapes
+# are not copied; record_model() records them again.
 own_copy <- function(model) {
   model <- unserialize(serialize(model, NULL))
   model$env$library <- getLoadedDLLs()[[model$env$DLL]][["path"]]
-  # By default the search for the mode of the random effects starts where the one before
-  # ended, so that values would depend on the points before. The gradient's starts at the mode of its own point, and
-  # others at that of the best point that the model remembers, such as the fit.
+  # By default the search for the mode of the random effects starts where the previous one ended, so that values would
+  # depend on earlier points. Here a gradient starts from the mode that its own point has already, and any other search
+  # from the mode at the model's best point, such as the fit.
   random <- model$env$random
   if (!is.null(random)) model$env$par[random] <- model$env$last.par.best[random]
   model$env$random.start <- expression(
     if (identical(as.double(par.fixed), as.double(last.par[-random]))) last.par[random] else par[random]
   )
-  model$env$newton <- plain_newton # takes the place of TMB::newton()
+  model$env$newton <- plain_newton # replaces TMB::newton()
   model
 }
 
-# The mode of the random effects by Newton steps, each of which lowers the objective: those of TMB::newton(), with
-# little around them. Where one does not lower it, or TMB has these steps no more, that has its way from the start.
-# Where it ends far above the mode by what another step would gain, as where the curvature is all rounding, there is
-# none.
+# The mode of the random effects by Newton's method: the steps of TMB::newton() without its overhead. If a step does not
+# lower the objective, or TMB no longer has the internal functions, TMB::newton() is run from the start. If it ends
+# where a further step would gain more than `max_above_mode`, as where the curvature is all rounding, there is no mode.
 plain_newton <- function(par, fn, gr, he, env, ...) {
   tmb <- asNamespace("TMB")
   factor <- env$L.created.by.newton
@@ -120,10 +119,10 @@ plain_newton <- function(par, fn, gr, he, env, ...) {
   found
 }
 
-# In nats.
+# Largest gain, in nats, of a further step from what counts as a mode.
 max_above_mode <- 0.01
 
-# The log density of a model of RTMB as a tape.
+# The log density of a model of RTMB, plus the log prior, as a tape.
 tape_model <- function(model, prior) {
   record_model(model)
   tape <- RTMB::GetTape(model)
@@ -131,7 +130,8 @@ tape_model <- function(model, prior) {
   RTMB::MakeTape(function(x) (if (is.null(prior)) 0 else prior(x)) - tape(x), unname(model$par))
 }
 
-# A prior of a list of parameters as a function of the vector that they are in one after another.
+# log_prior, a function of a list, as a function of the vector of its elements. parameter: for each, its parameter's
+# name.
 prior_of_vector <- function(log_prior, parameter) {
   check_function(log_prior, "log_prior")
   places <- split(seq_along(parameter), factor(parameter, unique(parameter)))
@@ -140,7 +140,7 @@ prior_of_vector <- function(log_prior, parameter) {
       abort(
         c(
           "{.arg log_prior} failed: {conditionMessage(e)}",
-          "i" = "It is called with one argument, the list of {.field {names(places)}}."
+          "i" = "It is called with one argument, a list with the elements {.field {names(places)}}."
         ),
         parent = e
       )
@@ -150,7 +150,7 @@ prior_of_vector <- function(log_prior, parameter) {
   }
 }
 
-# By the functions of the object, point by point.
+# A target that calls the functions of a model object point by point.
 tmb_target <- function(model, prior, names, bounds, start) {
   functions <- tmb_functions(model, prior, bounds)
   target <- target_function(
@@ -162,14 +162,15 @@ tmb_target <- function(model, prior, names, bounds, start) {
   target
 }
 
-# The prior is a function of few numbers, with a gradient by differences. Of random effects most of what a log density
-# takes is their mode, which the gradient at the same point shares: there the value carries it.
+# list(log_density, gradient) of a model object. The gradient of the prior is by central differences. With random
+# effects both need their mode, which takes most of the time: the value has the gradient as attribute, and `gradient` is
+# NULL.
 tmb_functions <- function(model, prior = NULL, bounds = NULL) {
   ask <- function(name, x) {
     record_model(model)
     -as.double(model[[name]](x))
   }
-  density <- function(x) list(log_density = if (is.null(prior)) 0 else prior(x)) # of one point
+  density <- function(x) list(log_density = if (is.null(prior)) 0 else prior(x)) # of the prior, at one point
   gradient <- function(x) {
     ask("gr", x) + if (is.null(prior)) 0 else drop(central_difference(bounds, density, t(x)))
   }
@@ -189,11 +190,11 @@ tmb_functions <- function(model, prior = NULL, bounds = NULL) {
   )
 }
 
-# An object that was read from a file may be of a library that this session has not loaded.
+# The library of a model object may not be loaded if the object was read from a file.
 check_loaded <- function(dll) {
   if (!dll %in% c("RTMB", names(getLoadedDLLs()))) {
     is_package <- nzchar(system.file(package = dll))
-    how <- if (is_package) ": {.code library({dll})}" else ", by {.fn dyn.load} or as the package that it is of"
+    how <- if (is_package) ": {.code library({dll})}" else ", with {.fn dyn.load} or by loading its package"
     abort(c("The library {.val {dll}} of the model object is not loaded.", "i" = paste0("Load it first", how, ".")))
   }
 }
@@ -209,18 +210,18 @@ as_target.glmmTMB <- function(x, ..., log_prior = NULL) {
   vectors <- c("0" = "beta", "1" = "betazi", "2" = dispersion, "10" = "theta", "20" = "thetazi", "30" = "psi")
   elements <- Map(function(vector, first, last) {
     names <- all_element_names(vectors[[vector]], model$env$parameters[[vectors[[vector]]]])
-    # none by a prior of all coefficients but the intercept, where there is no other
+    # empty for a prior of all coefficients but the intercept if there is no other coefficient
     names[first + seq_len(max(0, last - first + 1))]
   }, as.character(data$prior_whichpar), data$prior_elstart, data$prior_elend)
   of <- function(chosen) as.character(unlist(elements[chosen]))
-  # that of lkj() is of correlations and not normalised
+  # not lkj(), which is not normalised
   has_density <- data$prior_distrib != 30
-  # the density of a gamma prior is that of the exponential of a parameter
+  # a gamma prior is a density of the exponential of a parameter
   log_prior <- with_log_jacobian(log_prior, tmb_variables(model)$names %in% of(data$prior_distrib == 10))
   target_of_likelihood(model, "glmmTMB", of(has_density), log_prior, ...)
 }
 
-# log_prior with the sum of the parameters that `logarithms` chooses of them all, or as it is.
+# log_prior plus the log Jacobian of exponentials: the sum of the parameters chosen by `logarithms`, a logical vector.
 with_log_jacobian <- function(log_prior, logarithms) {
   force(log_prior)
   if (!any(logarithms)) {
@@ -238,7 +239,7 @@ as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
   check_installed("sdmTMB", "for its fits")
   model <- with_jacobians_of_priors(x)
   names <- tmb_variables(model)$names
-  # of a prior that is not given the first number is missing, of each coefficient's in a matrix
+  # the first number of a prior is NA if it is not given; priors of coefficients are the rows of a matrix
   is_given <- vapply(x$priors, function(prior) {
     is.numeric(prior) && any(is.finite(if (is.matrix(prior)) prior[, 1] else prior[1]))
   }, NA)
@@ -252,14 +253,14 @@ as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
     phi = begins("ln_phi"), ar1_rho = begins("ar1_phi"), sigma_V = begins("ln_tau_V"),
     threshold_breakpt_slope = begins("b_threshold")
   )
-  # what a function of all parameters is about is not known
+  # a custom prior is a function of all parameters, so it may be a prior of any
   with_prior <- if (is.function(x$priors$custom)) names else unlist(has[names(has) %in% names(x$priors)[is_given]])
   target_of_likelihood(model, "sdmTMB", with_prior, log_prior, ...)
 }
 
-# The model of a fit of sdmTMB with the log Jacobians of its priors, as with `bayesian = TRUE`. That of RTMB has its
-# data in its function, which is made anew. Far from the mode the precision of a field is all rounding, and the tape of
-# the search for its mode returns a value where it has found none.
+# The model of a fit of sdmTMB with the log Jacobians of its priors, as with `bayesian = TRUE`. With the RTMB backend
+# the data are part of the function, so the model is made again. It is evaluated point by point: far from the mode the
+# precision of a field is all rounding, and the tape returns a value where the search has found no mode.
 with_jacobians_of_priors <- function(x) {
   if (identical(x$backend, "rtmb")) {
     data <- replace(x$tmb_data, "stan_flag", 1L)
@@ -273,15 +274,15 @@ with_jacobians_of_priors <- function(x) {
   model
 }
 
-# A fit by maximum likelihood has no evidence without a prior. with_prior: the names of the variables that have one in
-# the model.
+# A target from a fit by maximum likelihood, which has no evidence without a prior. with_prior: the names of the
+# variables that have a prior in the model.
 target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
   check_installed(package, "for its fits")
   if (length(with_prior) == 0 && is.null(log_prior)) {
     abort(c(
-      "{.arg log_prior} is missing: a fit of {.pkg {package}} is of a likelihood, which has no evidence without a
-        prior.",
-      "i" = "Give {.code log_prior = function(parameters)}, the log density of the list
+      "{.arg log_prior} is missing: a fit of {.pkg {package}} is a maximum of the likelihood, and without a prior there
+        is no evidence.",
+      "i" = "Give {.code log_prior = function(parameters)}, a function of a list with the elements
         {.field {unique(names(model$par))}}; {.code ?as_target} has an example. Or fit the model with {.code priors}."
     ))
   }
@@ -290,9 +291,9 @@ target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
   if (!is.null(log_prior)) {
     prior <- target_function(prior_of_vector(log_prior, names(model$par)), names = target$names)
     candidates <- match(target$improper, target$names)
-    target$improper <- tryCatch(flat_by_numbers(prior, candidates), error = function(e) character())
+    target$improper <- tryCatch(flat_by_evaluation(prior, candidates), error = function(e) character())
   }
-  warn_of_flat_priors(target, "by `log_prior`, or by the `priors` of the fit")
+  warn_of_flat_priors(target, "in `log_prior`, or in the `priors` of the fit")
   target
 }
 

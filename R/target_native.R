@@ -1,30 +1,30 @@
-# Targets that are compiled routines, the built-in ones among them.
+# Targets that are compiled routines of the type autosmc_target_fn (inst/include/autosmc.h), with the built-in ones.
 
 #' A target from a compiled routine
 #'
 #' A C (or C++, Fortran, Rust) routine in a shared library, with the signature of the header `autosmc.h` that comes with
-#' the package: it is handed all points at once and fills in log densities and gradients. R is not involved in an
-#' evaluation, so this is the fastest way to bring a model.
+#' the package: it receives all points at once and fills in log densities and gradients. R is not involved in an
+#' evaluation, so this is the fastest kind of target.
 #'
-#' @param log_density the routine (string): a function of type `autosmc_target_fn`. Or what [getNativeSymbolInfo()]
-#'   returns, such as the objects that `useDynLib(package, .registration = TRUE)` makes; then `dll` is not needed.
-#'   `init` may be given so too.
-#' @param dll the library (string): the name of a library loaded with [dyn.load()], without its path and ending, or of
-#'   an installed package. What [dyn.load()] returns will do as well.
-#' @param dim the dimension (positive integer, at most 10 million).
+#' @param log_density the routine (string): a function of type `autosmc_target_fn`. Or the value of
+#'   [getNativeSymbolInfo()], or an object made by `useDynLib(package, .registration = TRUE)`; then `dll` is not needed.
+#'   `init` may be given in these forms, too.
+#' @param dll the library (string): the name of a library loaded with [dyn.load()], without path and extension, or of an
+#'   installed package. Or the value of [dyn.load()].
+#' @param dim the dimension (whole number, at most 10 million); 0 for a model without parameters.
 #' @param init NULL; or a routine of the same library (string) of type `autosmc_init_fn` that turns the R object `data`
-#'   into the context that `log_density` is given. It is called at the start of every run, once for each thread that
+#'   into the context that is passed to `log_density`. It is called at the start of every run, once for each thread that
 #'   calls the routine. Or two routines (two strings, or a list of two): the second, of type `autosmc_release_fn`, frees
-#'   a context. It is called as often at the end of every run, also after an error or an interrupt.
-#' @param data any R object, for `init`. It needs `init`.
+#'   a context. It is called once for each context at the end of every run, also after an error or an interrupt.
+#' @param data any R object, passed to `init`, which must be given then.
 #' @param names names of the variables (character vector of length `dim`); NULL for `x1`, `x2`, ....
 #' @param lower,upper bounds of the variables, as in [target_function()]: the
-#'   routine sees points strictly inside of them.
+#'   routine receives points strictly inside them.
 #' @param response,nobs the observations, as in [target_function()].
 #' @param thread_safe whether the routine may be called from several threads at once (TRUE or
 #'   FALSE). See the section Threads.
 #' @return A target: an object of class `smc_target`.
-#' @section The C file: This one, `normal.c`, is complete: independent normals around means that are handed over from R.
+#' @section The C file: A complete example, `normal.c`: independent normals with means that are passed from R.
 #'
 #'   ```c
 #'   #include <Rinternals.h>
@@ -60,23 +60,23 @@
 #'                     data = c(1, 2, 3)))
 #'   ```
 #'
-#'   A package instead says `LinkingTo: autosmc` in its `DESCRIPTION`, and
-#'   registers the routine with `R_registerRoutines()`.
+#'   A package has `LinkingTo: autosmc` in its `DESCRIPTION` instead, and registers the routine with
+#'   `R_registerRoutines()`.
 #'
-#'   A context that is allocated with `malloc()` in `init` is freed by the
-#'   second routine of `init`; one from `R_alloc()` frees itself. Routines are called on R's main
-#'   thread and may call R, and `Rf_error()` too, unless the target is `thread_safe`.
-#' @section Threads: With several threads (see [reproducibility]) a run works on all of them: they draw random numbers,
-#'   transform particles and weigh them, each thread those of one block of particles after another. A routine is called
-#'   on the main thread, for all points at once, unless `thread_safe = TRUE` says that it may be called for several
-#'   blocks at once, on any thread. Such a routine neither calls R nor writes to variables that calls share. It may
-#'   write to its context all the same: `init` is called, on the main thread, once for each thread, and no two calls at
-#'   a time are given the same context. The results are the same for any number of threads, if the result for a point
-#'   does not depend on the points beside it.
-#' @section Errors: Of class `autosmc_error_input` when a library or a routine is not found, or when several libraries
-#'   of the name are loaded; of class `autosmc_error_mismatch` when the library is no longer what it was when the target
-#'   was made. In a run, of class `autosmc_error_target` when the routine returns something other than 0 (the code and
-#'   the step are in the message) or raises an R error.
+#'   A context that `init` allocates with `malloc()` must be freed by the second routine of `init`; memory from
+#'   `R_alloc()` is freed by R. Unless the target is `thread_safe`, routines are called on R's main thread and may call
+#'   R, including `Rf_error()`.
+#' @section Threads: With several threads (see [reproducibility]) the particles of a run are divided into blocks, and
+#'   each thread draws random numbers, transforms particles and computes weights for one block after another. By default
+#'   a routine is called on the main thread, for all points at once. With `thread_safe = TRUE` it may be called for
+#'   several blocks at the same time, on any thread. Such a routine must not call R, nor write to variables that calls
+#'   share. It may write to its context, since `init` is called once for each thread (on the main thread), and no two
+#'   simultaneous calls receive the same context. The results are the same for any number of threads if the result for a
+#'   point does not depend on the other points of a call.
+#' @section Errors: Of class `autosmc_error_input` when a library or a routine is not found, or when several loaded
+#'   libraries have the name; of class `autosmc_error_mismatch` when the library has changed since the target was made.
+#'   In a run, of class `autosmc_error_target` when the routine returns a value other than 0 (the message has the value
+#'   and the step) or raises an R error.
 #' @seealso [target_function()] for R functions; [autosmc_run] to run the sampler from C; `vignette("models")`.
 #' @examples
 #' # the package's own targets are compiled routines of this kind
@@ -90,22 +90,22 @@ target_native <- function(
   check_given(log_density, "log_density")
   if (inherits(log_density, "NativeSymbolInfo")) dll <- log_density$dll
   routines <- c(list(log_density = check_routine(log_density, "log_density")), check_init(init))
-  if (missing(dll)) abort("{.arg dll} is missing: the library that {.arg log_density} is in.")
+  if (missing(dll)) abort("{.arg dll} is missing: the library that contains {.arg log_density}.")
   library <- library_record(check_library(dll))
   if (missing(dim)) abort("{.arg dim} is missing: it must be a positive whole number.")
   dim <- check_n(dim, "dim", min = 0)
   check_flag(thread_safe, "thread_safe")
-  if (is.null(init) && !is.null(data)) abort("{.arg data} needs {.arg init}, the routine that it is for.")
+  if (is.null(init) && !is.null(data)) abort("{.arg data} needs {.arg init}, the routine that receives it.")
   target <- new_target(
     dim, names, sprintf("routine `%s` of `%s`", routines$log_density, library$dll),
     routines = routines, library = library, data = data, thread_safe = thread_safe,
     observed = observations(response, nobs), lower = lower, upper = upper, class = "smc_target_native"
   )
-  check_own_routines(with_addresses(target_interface(target)), routines, target) # to find out now what is not there
+  check_own_routines(with_addresses(target_interface(target)), routines, target) # so that errors are reported now
   target
 }
 
-# That routines are in the library itself: names such as "printf" are found in what it is linked to.
+# An error if a routine is not in the library itself but in one that it is linked to, as "printf" is.
 check_own_routines <- function(addresses, routines, target) {
   path <- normalizePath(open_library(target$library)[["path"]], mustWork = FALSE)
   for (name in names(without_null(routines))) {
@@ -135,7 +135,7 @@ evaluation.smc_target_native <- function(target) {
 
 # libraries and routines ------------------------------------------------------
 
-# A loaded library (a DLLInfo); a package is loaded if need be.
+# The loaded library that `dll` names (a DLLInfo). If it names a package, this is loaded.
 check_library <- function(dll) {
   path <- if (inherits(dll, "DLLInfo")) dll[["path"]]
   if (!is.null(path)) dll <- dll[["name"]]
@@ -148,14 +148,14 @@ check_library <- function(dll) {
   if (length(found) == 0) {
     abort(c(
       "{.arg dll}: there is no library {.val {dll}}.",
-      "i" = "Give the name of a library loaded with {.fn dyn.load}, without its path and ending, or of an installed
+      "i" = "Give the name of a library loaded with {.fn dyn.load}, without path and extension, or of an installed
         package with compiled code."
     ))
   }
   if (length(found) > 1) {
     abort(c(
       "{.arg dll}: several libraries are loaded as {.val {dll}}: {.file {paths}}.",
-      "i" = "Give what {.fn dyn.load} returned of the one that you mean, or unload the others."
+      "i" = "Give the value of {.fn dyn.load} for the one that you mean, or unload the others."
     ))
   }
   loaded[[found]]
@@ -164,7 +164,7 @@ check_library <- function(dll) {
 # The name of a routine.
 check_routine <- function(x, arg) check_string(if (inherits(x, "NativeSymbolInfo")) x$name else x, arg)
 
-# list(init, release): the names of the routines that make a context and free it, or NULL.
+# list(init, release): the names of the routines that make and free a context, each NULL if not given.
 check_init <- function(init) {
   if (is.null(init) || inherits(init, "NativeSymbolInfo")) init <- list(init)
   if (!is.vector(init) || !length(init) %in% 1:2) {

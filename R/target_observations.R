@@ -1,7 +1,7 @@
-# What is known of the observations of a target, so that models of different data are not compared without a word.
+# A summary of the observations of a target. compare_evidence() uses it to warn if models have different data.
 
-# list(nobs, response), each NULL where it is not known; NULL where neither is. data: a list in which the response may
-# be, by a name that it mostly has: that of brms, which has one for each of several, or of glmmTMB.
+# list(nobs, response), each NULL if not known; NULL if neither is known. data: a list that may contain the response
+# under a usual name, `y` or `Y`, or that of glmmTMB or of brms, which has one for each of several responses.
 observations <- function(response = NULL, nobs = NULL, data = list()) {
   nobs <- if (!is.null(nobs)) check_count(nobs, "nobs", min = 0) else if (is_number(data[["N"]])) data[["N"]]
   if (is.null(response)) {
@@ -12,9 +12,9 @@ observations <- function(response = NULL, nobs = NULL, data = list()) {
     response <- check_response(response)
   }
   if (!is.null(response)) {
-    response <- response[is.finite(response)] # brms has Inf in the place of what is missing
+    response <- response[is.finite(response)] # brms has Inf for missing values
     if (is.null(nobs)) nobs <- length(response)
-    response <- describe_response(response)
+    response <- summarise_response(response)
   }
   if (!is.null(nobs)) list(nobs = as.double(nobs), response = response)
 }
@@ -28,19 +28,19 @@ check_response <- function(response) {
   as.double(values)
 }
 
-# Numbers that do not depend on the order of the observations, and that differ where their values do.
-describe_response <- function(x) {
+# Statistics that identify the response but do not depend on the order of the observations; NULL if there are none.
+summarise_response <- function(x) {
   if (length(x) > 0) {
     c(n = length(x), mean = mean(x), sd = if (length(x) > 1) stats::sd(x) else 0, min = min(x), max = max(x))
   }
 }
 
 are_same_response <- function(a, b) {
-  least <- sqrt(.Machine$double.eps) * max(abs(c(a[-1], b[-1]))) # the same numbers, computed in another way
+  least <- sqrt(.Machine$double.eps) * max(abs(c(a[-1], b[-1]))) # rounding errors
   all(abs(a - b) <= c(0, rep(least, 4)))
 }
 
-# models: what is compared, of which fits have targets.
+# Warns if the compared models have different observations. models: fits, or other objects, for which nothing is known.
 warn_of_data <- function(labels, models) {
   observed <- lapply(models, function(x) if (inherits(x, "smc_fit")) x$target$observed)
   by_response <- !vapply(observed, function(o) is.null(o$response), NA)
@@ -60,8 +60,8 @@ warn_of_data <- function(labels, models) {
     return()
   }
   warn_of_problem(
-    "The models are of different data, so their evidences do not compare.", paste0(of, ": ", said),
-    "Missing values may have dropped other rows from each. A response on another scale needs the log Jacobian of the
-      change in its log density.", "data"
+    "The models have different data, so their evidences are not comparable.", paste0(of, ": ", said),
+    "Each model may have dropped different rows with missing values. If one has a transformed response, add the log
+      Jacobian of the transformation to its log density.", "data"
   )
 }

@@ -1,6 +1,6 @@
-# A polynomial that takes the place of a log density near its mode, where it is as good and costs nothing.
+# A polynomial that replaces an expensive log density near its mode (target_effects.R), by weighted least squares.
 
-# Of degree 4 in each pair of d variables: a row a term, of powers `a` and `b` of the variables `i` and `j`.
+# The terms up to degree 4 in each pair of d variables. A row is a term: powers `a` and `b` of variables `i` and `j`.
 polynomial_terms <- function(d) {
   powers <- as.matrix(expand.grid(a = 1:3, b = 1:3))
   powers <- powers[rowSums(powers) <= 4, ]
@@ -14,7 +14,7 @@ polynomial_terms <- function(d) {
   )
 }
 
-# The terms at the rows of z, a column a term; and their derivatives by the variable k.
+# A matrix of the terms at the rows of z, a column for each term; with k, of their derivatives by variable k.
 term_values <- function(terms, z, k = NULL) {
   power <- function(variable, degree) z[, terms[, variable], drop = FALSE]^rep(pmax(degree, 0), each = nrow(z))
   a <- terms[, "a"]
@@ -27,26 +27,25 @@ term_values <- function(terms, z, k = NULL) {
   of_i * power("i", a - 1) * power("j", b) + of_j * power("i", a) * power("j", b - 1)
 }
 
-# To log densities and their gradients at the rows of z, in which the density is nearly standard normal.
+# Fits log densities and gradients at the rows of z, coordinates in which the density is nearly standard normal.
 fit_polynomial <- function(z, log_density, gradient) {
   d <- ncol(z)
   terms <- polynomial_terms(d)
   design <- do.call(rbind, c(list(term_values(terms, z)), lapply(seq_len(d), function(k) term_values(terms, z, k))))
-  root <- rep(exp(-rowSums(z^2) / 8), d + 1) # of weights by which points far out count less
+  root <- rep(exp(-rowSums(z^2) / 8), d + 1) # square roots of weights, which are smaller far from the mode
   coefficients <- least_squares(root * design, cbind(root * c(log_density, gradient)))
   list(terms = terms, coefficients = drop(coefficients))
 }
 
 polynomial_at <- function(polynomial, z) drop(term_values(polynomial$terms, z) %*% polynomial$coefficients)
 
-# A column a variable.
 polynomial_slope <- function(polynomial, z) {
   terms <- polynomial$terms
   by_variable <- function(k) drop(term_values(terms, z, k) %*% polynomial$coefficients)
   matrix(vapply(seq_len(ncol(z)), by_variable, numeric(nrow(z))), nrow(z))
 }
 
-# How far from the mode it counts, in standard deviations, and further out the less.
+# Within this distance from the mode only the polynomial is used; over one more standard deviation its share falls to 0.
 polynomial_reach <- function(d) sqrt(d) + 3
 
 # The share of the polynomial at the rows of z, from 1 to 0, and its gradient.

@@ -2,22 +2,20 @@
 
 #' A target from a likelihood and a prior
 #'
-#' The posterior of a Bayesian model: its log density is `log_likelihood(x) + log_prior(x)`. When the prior is
-#' normalised, and the likelihood has all its constants, `log_z` of [smc()] is the log evidence (log marginal
-#' likelihood) of the model, and its exponential can be compared between models. There is no argument for data: the
-#' functions use variables of the environment in which they were defined, as in the examples.
+#' The posterior of a Bayesian model: its log density is `log_likelihood(x) + log_prior(x)`. If the prior is normalised
+#' and the likelihood has all its constants, `log_z` of [smc()] is the log evidence (log marginal likelihood) of the
+#' model. There is no argument for data: the functions use variables of the environment in which they were defined.
 #'
-#' Each part has a gradient of its own, in any of the forms of [target_function()]. A part without one is differentiated
-#' by central differences at `2 dim` further calls of this part alone, and a message says so.
+#' Each part has its own gradient, in any of the forms of [target_function()]. A part without one is differentiated by
+#' central differences, with `2 dim` further calls of this part alone, and a message says so.
 #'
-#' @param log_likelihood,log_prior functions: the log likelihood, and the log density of the prior, each of a numeric
-#'   vector of length `dim`, with a number as its value; or with `vectorized = TRUE`, of an `n x dim` matrix with a row
-#'   a point, with `n` numbers as its value. Both are called at all points. The values may carry the gradient in their
-#'   attribute `"gradient"`.
+#' @param log_likelihood,log_prior functions: the log likelihood, and the log density of the prior. Each takes a numeric
+#'   vector of length `dim` and returns a number or, with `vectorized = TRUE`, takes an `n x dim` matrix with one point
+#'   per row and returns `n` numbers. Both are called at all points. The values may have the gradient in their attribute
+#'   `"gradient"`.
 #' @param dim the dimension (positive integer).
-#' @param gradient the gradients: a list of the functions `likelihood` and `prior`, or of
-#'   one of them; or NULL. Each is a function of the same argument, with a numeric vector of
-#'   length `dim` as its value (vectorised: an `n x dim` matrix).
+#' @param gradient the gradients: a list of the functions `likelihood` and `prior`, or of one of them; or NULL. Each is
+#'   a function of the same argument that returns a numeric vector of length `dim` (vectorised: an `n x dim` matrix).
 #' @param vectorized whether all the functions take all points at once (TRUE or FALSE).
 #' @param names,lower,upper,types,prior,response,nobs names, bounds and types of the variables, the prior and the
 #'   observations, as in [target_function()].
@@ -55,7 +53,7 @@ target_posterior <- function(
   )
 }
 
-# A list with a name for each of its elements; new_term() looks at these themselves.
+# The list of gradients, or an error; new_term() checks its elements.
 check_gradients <- function(gradient) {
   is_of_parts <- is.list(gradient) && rlang::is_dictionaryish(gradient) &&
     all(names(gradient) %in% c("likelihood", "prior"))

@@ -1,5 +1,5 @@
-# The list of parameters of a tape, as the variables of a target: a list of their `names`, one for each element, and of
-# the `parameter` that each is an element of.
+# The variables of a target with a list of parameters (target_rtmb()): a list of `names`, one for each element, and
+# `parameter`, the parameter to which each belongs.
 
 check_parameters <- function(parameters) {
   check_given(parameters, "parameters")
@@ -46,7 +46,7 @@ variable_bounds <- function(lower, upper, variables) {
   )
 }
 
-# What is given by name, for each variable; what is not, as it is.
+# A bound for each variable from a named one; a bound without names does not change. none: for variables not named.
 spread_bound <- function(x, none, arg, variables) {
   if (is.null(names(x)) && !is.list(x)) {
     return(x)
@@ -57,8 +57,8 @@ spread_bound <- function(x, none, arg, variables) {
     at <- which(variables$parameter %in% name | variables$names %in% name)
     if (length(at) == 0) {
       abort(c(
-        "{.arg {arg}} must have the names of parameters or variables, which {.val {name}} is not.",
-        "i" = "They are {.val {unique(variables$parameter)}}."
+        "{.arg {arg}} must have names of parameters or variables; {.val {name}} is neither.",
+        "i" = "The parameters are {.val {unique(variables$parameter)}}."
       ))
     }
     value <- x[[k]]
@@ -75,7 +75,7 @@ check_inside <- function(parameters, variables, bounds) {
   x <- unlist(parameters, use.names = FALSE)
   outside <- which(x <= bounds$lower | x >= bounds$upper)[1]
   if (!is.na(outside)) {
-    abort("{.arg parameters} must be inside of the bounds; {.field {variables$names[outside]}}, which is
-      {format(x[outside])}, is not.")
+    abort("{.arg parameters} must be inside the bounds; {.field {variables$names[outside]}} =
+      {format(x[outside])} is not.")
   }
 }

@@ -1,7 +1,7 @@
-# What a function of a list of parameters computes, recorded by RTMB; and why it cannot be.
+# Records a function of a list of parameters by RTMB, with the checks and errors of target_rtmb().
 
-# Evaluates `code` as functions that are recorded need it: with RTMB attached, so that they find its dnorm() and not
-# R's, and with a matrix product as one operation of the tape; or as many, which shows what depends on what.
+# Evaluates `code` with RTMB attached, so that functions find its dnorm() and not R's. matmul: "atomic" records a matrix
+# product as one operation; "plain" records many, which keep the sparsity of second derivatives.
 recording <- function(code, matmul = "atomic") {
   if (!"package:RTMB" %in% search()) {
     attachNamespace("RTMB")
@@ -13,7 +13,8 @@ recording <- function(code, matmul = "atomic") {
   code
 }
 
-# The log density as a tape. A list of parameters goes in as one vector, that of the unconstrained variables of `types`.
+# The log density as a tape of one vector: the elements of the parameters or, with types, the unconstrained variables.
+# at: the vector at which it is recorded.
 tape_function <- function(log_density, parameters, data, at, types) {
   returned <- NULL
   as_tape <- function(x) {
@@ -44,7 +45,7 @@ tape_function <- function(log_density, parameters, data, at, types) {
   tape
 }
 
-# plain: the value of plain numbers, or the error.
+# Explains why recording failed with error e. plain: the value for plain numbers, or its error. known: parameter names.
 abort_unrecorded <- function(e, plain, log_density, known) {
   unknown <- setdiff(elements_asked_for(log_density), known)
   if (inherits(plain, "error")) {
@@ -58,13 +59,13 @@ abort_unrecorded <- function(e, plain, log_density, known) {
   }
   failed <- conditionCall(e)
   reason <- if (grepl("Comparison", conditionMessage(e), fixed = TRUE)) {
-    "A parameter is compared, as in {.code if (x > 0)} or {.fn ifelse}. Bounds are given as {.arg lower} and
+    "A parameter is compared, as in {.code if (x > 0)} or {.fn ifelse}. Give bounds as {.arg lower} and
       {.arg upper}."
   } else if ("dunif" %in% all.names(body(log_density))) {
     "RTMB has no {.fn dunif}: between {.arg lower} and {.arg upper} it is the constant {.code -log(upper - lower)}."
   } else {
-    "It must be a differentiable function of the parameters, made of what RTMB
-      knows.{if (is.call(failed)) cli::format_inline(' It fails in {.fn {failed[[1]]}}.')}"
+    "It must be a differentiable function of the parameters and use only functions that RTMB
+      supports.{if (is.call(failed)) cli::format_inline(' It fails in {.fn {failed[[1]]}}.')}"
   }
   abort(
     c("{.arg log_density} cannot be recorded by RTMB, though it has a value at {.arg parameters}.", "i" = reason),
@@ -72,7 +73,7 @@ abort_unrecorded <- function(e, plain, log_density, known) {
   )
 }
 
-# The names for which a function asks its first argument by `$`.
+# The names of elements that a function takes from its first argument by `$`.
 elements_asked_for <- function(f) {
   list <- as.name(names(formals(f))[1])
   asked <- function(code) {
@@ -85,8 +86,8 @@ elements_asked_for <- function(f) {
   asked(body(f))
 }
 
-# record(), which is an error where the value at a point is another than the first time: what is recorded afresh in
-# another session may see other data.
+# A version of record() with a check: an error if the value of the tape at a point differs from the first time. A
+# function that is recorded again in another session may use other data.
 same_at <- function(at, record) {
   first <- NULL
   function() {
@@ -96,8 +97,8 @@ same_at <- function(at, record) {
     if (!isTRUE(all.equal(value, first, tolerance = 1e-6))) {
       abort(c(
         "{.arg log_density} is {signif(value, 6)} at {.arg parameters}, but was {signif(first, 6)} when the target was
-          made: it sees other data.",
-        "i" = "What is given as {.arg data} belongs to the target."
+          made: it uses other data.",
+        "i" = "Pass the data as {.arg data}, which are kept with the target."
       ))
     }
     tape
@@ -108,8 +109,8 @@ same_at <- function(at, record) {
 check_not_of_object <- function(...) {
   if ("map" %in% ...names()) {
     abort(c(
-      "{.arg map} is an argument of {.fn RTMB::MakeADFun}, whose models {.fn smc} takes too.",
-      "i" = "Here what is fixed is a number in {.arg log_density}, and no parameter."
+      "{.arg map} is an argument of {.fn RTMB::MakeADFun}, whose models {.fn smc} also accepts.",
+      "i" = "Here, write a fixed value as a number in {.arg log_density}, not as a parameter."
     ))
   }
   check_dots_empty(...)
@@ -124,8 +125,7 @@ check_random <- function(random, known, types) {
   random
 }
 
-# The model object of a log density whose parameters `random` are integrated out. It is recorded by itself first, to
-# find out what cannot be.
+# The model object of a log density with parameters `random`. The log density is recorded alone first, for its errors.
 effects_model <- function(log_density, parameters, data, random) {
   force(log_density)
   at <- unlist(parameters, use.names = FALSE)
@@ -134,11 +134,12 @@ effects_model <- function(log_density, parameters, data, random) {
   recording(RTMB::MakeADFun(negative, parameters, random = random, silent = TRUE), matmul = "plain")
 }
 
-# Tapes hold external pointers, which are lost on the way to another process or a file.
-# There this environment becomes a copy of itself, and by that the loss is seen.
+# Identifies the session in which a tape was recorded: the environment of a tape that was saved or sent to another
+# process, where its external pointers are lost, is a copy and not identical to this one.
 session <- new.env()
 
-# In another session the tapes of a copy are missing, and its library may be: without them its functions may crash R.
+# Records the tapes of a model again, and loads its library, if the model comes from another session. Without them its
+# functions may crash R.
 record_model <- function(model) {
   if (identical(model$env$recorded_in, session)) {
     return()
@@ -151,23 +152,22 @@ record_model <- function(model) {
   if (model$env$DLL != "RTMB") record() else recording(record(), if (is.null(model$env$random)) "atomic" else "plain")
 }
 
-# Compiled code that knows nothing of recorded numbers may take them for others, without an error. plain: the value that
-# the function has of plain numbers, or the error.
+# An error if the recorded value differs from that for plain numbers (`plain`, or an error). Compiled code that does not
+# support RTMB's numbers may misread them without an error.
 check_recorded <- function(recorded, plain) {
   if (is_number(plain) && is_number(recorded) && abs(recorded - plain) > 1e-6 * (1 + abs(plain))) {
     abort(c(
-      "{.arg log_density} is {signif(plain, 6)} at {.arg parameters}, but {signif(recorded, 6)} as RTMB has recorded
-        it.",
-      "i" = "A function in it is not made for RTMB, such as one of a package with compiled code. Use that of RTMB, or
-        {.fn target_function}."
+      "{.arg log_density} is {signif(plain, 6)} at {.arg parameters}, but {signif(recorded, 6)} as recorded by RTMB.",
+      "i" = "It calls a function that does not support RTMB, such as one of a package with compiled code. Use a function
+        of RTMB instead, or {.fn target_function}."
     ))
   }
 }
 
-# Numbers that are recorded are numeric for R, by a method of RTMB.
+# Whether x is one number, plain or recorded by RTMB, which has a method of is.numeric().
 is_recorded_number <- function(x) is.numeric(x) && length(x) == 1
 
-# The list of parameters with the elements of x, which may be recorded numbers.
+# The list of parameters filled with the elements of x, which may be recorded numbers.
 fill_parameters <- function(parameters, x) {
   end <- cumsum(lengths(parameters))
   for (k in seq_along(parameters)) {

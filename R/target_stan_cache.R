@@ -1,22 +1,21 @@
-# The cache of compiled Stan programs.
+# The cache of compiled Stan programs: libraries in a folder of the user, named by a hash of everything they depend on.
 
 #' Compiled Stan programs
 #'
-#' [target_stan()] keeps what it has compiled for later sessions: in
-#' `tools::R_user_dir("autosmc", "cache")`, a library and the text of the program
-#' under a name that is made of the program with the files that it includes, the versions of the packages and of R, and
-#' the compiler with its version and flags. A program is compiled anew when any of these changes.
+#' [target_stan()] keeps compiled programs for later sessions: in `tools::R_user_dir("autosmc", "cache")` are a library
+#' and the text of each program. Their name is a hash of the program with the files that it includes, the versions of R
+#' and the packages, and the compiler with its version and flags. A program is compiled again when any of these changes.
 #'
-#' When a program is compiled, others make room: those that no session has used for 90 days, and those that were used
-#' longest ago if there are more than 100 megabytes. A folder that others may write to, by its owner or its mode, is not
-#' used, since what is in it is run: programs are then compiled for the session alone, with a message of class
+#' When a program is compiled, libraries are removed that no session has used for 90 days; and if the cache exceeds 100
+#' megabytes, those that were last used longest ago. For security, a folder is not used if its owner or its permissions
+#' allow other users to write to it. Programs are then compiled for the session only, with a message of class
 #' `autosmc_message_cache`.
 #'
-#' @param clear whether to remove all of them (TRUE or FALSE). Targets of this
-#'   session stay usable, and where a library is needed again it is compiled again. Other files stay.
-#' @return A data frame with a row a library, the newest first: `program` (its first line that is not empty), `library`
-#'   (the path, which [target_stan()] takes as a `model`), `megabytes` and `compiled` (when). With `clear`, what was
-#'   removed, invisibly.
+#' @param clear whether to remove all compiled programs (TRUE or FALSE). Targets of this session remain usable: a
+#'   library that is needed again is compiled again. Other files are not removed.
+#' @return A data frame with a row for each library, the newest first: `program` (the first line that is not empty),
+#'   `library` (the path, which [target_stan()] accepts as `model`), `megabytes` and `compiled` (the time). With
+#'   `clear`, the libraries that were removed, invisibly.
 #' @section Errors: `autosmc_error_input` when `clear` is not TRUE or FALSE.
 #' @examples
 #' stan_cache()
@@ -56,8 +55,8 @@ remove_libraries <- function(libraries) {
   unlink(c(libraries, sub_extension(libraries, ".stan"), sum_file(libraries)), expand = FALSE)
 }
 
-# The folder where libraries are kept, made if need be: that of stan_cache(), or one of the session where others may
-# write to that, or to the folder that it is in.
+# The folder for libraries, created if necessary: stan_cache_folder() or, if other users may write to it or to its
+# parent folder, one in the temporary folder of the session.
 safe_cache_folder <- function() {
   folder <- stan_cache_folder()
   dir.create(folder, showWarnings = FALSE, recursive = TRUE, mode = "0700")
@@ -65,15 +64,15 @@ safe_cache_folder <- function() {
     return(folder)
   }
   inform("cache", c(
-    "!" = "The cache of compiled programs, {.file {folder}}, is not used: others may write to it.",
-    "i" = "With {.code Sys.chmod()} make it, and the folder that it is in, yours alone (mode 700)."
+    "!" = "The cache of compiled programs, {.file {folder}}, is not used: other users may write to it.",
+    "i" = "Restrict it and its parent folder to yourself (mode 700), with {.code Sys.chmod()}."
   ))
   folder <- file.path(tempdir(), "autosmc-stan")
   dir.create(folder, showWarnings = FALSE, mode = "0700")
   folder
 }
 
-# Whether a folder belongs to another user, or is one that others may write to. Windows does not tell.
+# Whether a folder belongs to another user or can be written to by others. Always FALSE on Windows.
 is_shared <- function(folder) {
   info <- file.info(folder)
   own <- file.info(tempdir())$uid
@@ -81,12 +80,12 @@ is_shared <- function(folder) {
   .Platform$OS.type == "unix" & !is.na(shared) & shared
 }
 
-# What stan_cache() says of the cache.
+# Limits of the cache, as documented in stan_cache().
 stan_cache_megabytes <- 100
 stan_cache_days <- 90
 
-# Removes what was not used for long, so that what remains is small enough, and what compilations that were killed have
-# left behind: none takes a day. `keep` is a library that stays.
+# Removes libraries beyond these limits, and folders older than a day, which are left by compilations that were killed.
+# keep: a library that is not removed.
 tidy_cache <- function(keep) {
   folder <- dirname(keep)
   age <- function(files) as.numeric(difftime(Sys.time(), file.info(files)$mtime, units = "days"))
@@ -108,7 +107,7 @@ first_line <- function(library) {
   c(lines[nzchar(lines)], NA)[1]
 }
 
-# The path of the library of a program, compiled if need be.
+# The path of a program's library, which is compiled if necessary.
 cached_library <- function(program) {
   check_stan_packages()
   library <- file.path(safe_cache_folder(), paste0("autosmc_stan_", stan_key(program), .Platform$dynlib.ext))
@@ -116,12 +115,12 @@ cached_library <- function(program) {
     compile_stan(program, library)
     tidy_cache(library)
   }
-  Sys.setFileTime(sum_file(library), Sys.time()) # by which tidy_cache() knows what is used
+  Sys.setFileTime(sum_file(library), Sys.time()) # the time of last use, for tidy_cache()
   library
 }
 
-# A hash of all that a library is made of and by: the texts, each with the name of its file; and the versions, the
-# commands of the compiler with the user's flags, and what these mean on this machine.
+# A hash of everything that a library depends on: the texts of the program and its includes, the versions of packages
+# and of R, and compiler_key().
 stan_key <- function(program) {
   headers <- system.file("include", c("autosmc_stan.hpp", "autosmc_statement.hpp"), package = "autosmc")
   versions <- vapply(names(stan_packages), function(package) format(utils::packageVersion(package)), "")
@@ -133,8 +132,9 @@ stan_key <- function(program) {
   hash_of(charToRaw(paste0(names(parts), " ", nchar(parts, "bytes"), "\n", parts, collapse = "\n")))
 }
 
-# What the compiler is: the commands with which a program is compiled, and the constants that it defines by itself,
-# among them its version and what of the processor it uses, as by -march=native. Asked once for each set of flags.
+# Identifies the compiler: the commands that compile a program, with the user's flags, and the macros that the compiler
+# predefines, which include its version and the processor features it uses (as with -march=native). Computed once for
+# each set of flags.
 compiler_key <- function(program) {
   makevars <- user_makevars()
   asked <- paste(c(unlist(stan_makevars(program)), makevars, Sys.getenv("PATH")), collapse = "\n")
@@ -145,10 +145,10 @@ compiler_key <- function(program) {
     write_makefiles(folder, program)
     file.create(file.path(folder, "program.cpp"))
     commands <- run_shlib(folder, "--dry-run")
-    commands <- commands[-seq_len(match("make would use", commands, 0))] # before are names of the folder
+    commands <- commands[-seq_len(match("make would use", commands, 0))] # lines before contain the folder's name
     compile <- grep("-c program.cpp", commands, value = TRUE, fixed = TRUE)[1]
     ask <- paste(sub(" -c program.cpp.*", "", compile), "-dM -E -x c++ program.cpp")
-    constants <- tryCatch( # an error where there is no such compiler, which the compilation will say
+    constants <- tryCatch( # an error if there is no such compiler, which the compilation reports
       in_folder(folder, system(ask, intern = TRUE, ignore.stderr = TRUE)),
       error = function(e) NULL,
       warning = function(w) NULL

@@ -1,21 +1,21 @@
-# From a Stan program to a library, and the cache of libraries.
+# Translates a Stan program to C++ by Stan's compiler stanc and compiles it to a shared library.
 
-# What R and the routines of inst/include/autosmc_stan.hpp tell each other, which has the same number.
+# The version of the interface between R and the routines of inst/include/autosmc_stan.hpp, which has the same number.
 stan_interface <- 6L
 
-# What compiling takes, with the oldest versions that serve. StanHeaders has `stanc.js`
-# too, the compiler from Stan to C++: of two versions neither would understand the other.
+# The packages that compilation needs, with their oldest supported versions. StanHeaders also has `stanc.js`, the
+# compiler from Stan to C++, which requires the headers of its own version.
 stan_packages <- c(
   BH = "1.75.0", QuickJSR = "1.0", RcppEigen = "0.3.4.0.0", RcppParallel = "5.1.4", StanHeaders = "2.39"
 )
 
 # the program -----------------------------------------------------------------
 
-# list(code, name, file, includes): the text, names for messages of the program and of its
-# file, and the texts of the files that it includes. model: a path to a .stan file, or a text.
+# list(code, name, file, includes): the text, the names of the program and of its file for messages, and the texts of
+# the included files. model: the path of a .stan file, or a text.
 read_stan_program <- function(model) {
   is_line <- !grepl("\n", model, fixed = TRUE)
-  is_file <- is_line && suppressWarnings(utils::file_test("-f", model)) # which warns of a line that is too long
+  is_file <- is_line && suppressWarnings(utils::file_test("-f", model)) # warns if the line is too long
   if (!is_file && is_line && (endsWith(model, ".stan") || !grepl("{", model, fixed = TRUE))) {
     abort(c(
       "{.arg model}: there is no file {.file {model}}.",
@@ -40,19 +40,18 @@ check_file <- function(file, arg) {
 
 read_text <- function(file) {
   bytes <- readBin(file, "raw", file.size(file))
-  if (any(bytes == 0)) abort("The file {.file {file}} is no text: it has NUL characters.")
+  if (any(bytes == 0)) abort("{.file {file}} is not a text file: it contains NUL characters.")
   sub("\n$", "", plain_text(rawToChar(bytes)))
 }
 
-# In UTF-8, with lines that end in "\n", and without the mark by which some editors begin a file.
+# The text in UTF-8, with lines that end in "\n", and without a byte order mark.
 plain_text <- function(text) {
   text <- gsub("\r\n?", "\n", sub("^\xef\xbb\xbf", "", enc2utf8(text), useBytes = TRUE), useBytes = TRUE)
   Encoding(text) <- "UTF-8"
   text
 }
 
-# The files that the lines `#include name` ask for, and those that these ask for. What
-# is not there is left for stanc to complain of.
+# A named list of the texts of all files that `#include` lines name, recursively. stanc reports files that do not exist.
 read_includes <- function(code, folder, found = list()) {
   lines <- strsplit(code, "\n", fixed = TRUE)[[1]]
   pattern <- "^\\s*#include\\s+[<\"]?([^>\"]*[^>\"[:space:]])[>\"]?\\s*(//.*)?$"
@@ -67,8 +66,8 @@ read_includes <- function(code, folder, found = list()) {
   found
 }
 
-# The C++ of a program, which is brought up to date if it is an old one; an error with stanc's own words where it is
-# none.
+# The C++ code of a program. A program that stanc rejects is updated from old Stan versions; if it is still rejected,
+# the error has stanc's message.
 translate_stan <- function(program) {
   answer <- ask_stanc(program)
   changes <- character()
@@ -81,7 +80,7 @@ translate_stan <- function(program) {
     errors <- setdiff(answer$errors, "0")
     if (length(changes) > 0) {
       errors <- c(errors, sprintf(
-        "The program is of an old version of Stan. Its %s were brought up to date; what the error names was not.",
+        "The program is in an old version of Stan. Its %s were updated, but this error remains.",
         toString(changes)
       ))
     }
@@ -90,17 +89,16 @@ translate_stan <- function(program) {
   if (length(changes) > 0) {
     by <- if (by_brms(program)) ", written by brms,"
     inform("update", c(
-      "i" = "The Stan program {.field {program$name}}{by} is of an old version, and was brought up to date:
-        {changes}."
+      "i" = "The Stan program {.field {program$name}}{by} is in an old version of Stan, and was updated: {changes}."
     ))
   }
   for (warning in as.character(answer$warnings)) message(warning)
   answer$result
 }
 
-# The compiler's answer: a list with `result`, the C++, and `warnings`, or with `errors`.
+# The output of stanc: a list with `result`, the C++ code, and `warnings`, or with `errors`.
 ask_stanc <- function(program) {
-  if (is.null(stanc$js)) { # reading it takes longer than most programs do
+  if (is.null(stanc$js)) { # once per session, since loading takes longer than translating most programs
     js <- QuickJSR::JSContext$new(stack_size = 4 * 1024^2)
     js$source(system.file("stanc.js", package = "StanHeaders"))
     stanc$js <- js
@@ -113,9 +111,9 @@ ask_stanc <- function(program) {
   answer
 }
 
-stanc <- new.env() # `js`, once it is read
+stanc <- new.env() # `js`, once it is loaded
 
-# In place of the name of its file: programs of the same text share a library. The name in
+# Replaces the name of the program's file, so that programs of the same text share a library. Also in
 # inst/include/autosmc_stan.hpp.
 any_stan_file <- "autosmc_stan_file"
 
@@ -129,15 +127,15 @@ check_stan_packages <- function() {
   if (length(packages) > 0) {
     install <- sprintf("install.packages(c(%s))", toString(dQuote(packages, FALSE)))
     abort(
-      "To compile Stan programs takes {.pkg {packages}}, which {?is/are} missing or too old: {.code {install}}.",
+      "Compiling Stan programs needs {.pkg {packages}}, which {?is/are} missing or too old: {.code {install}}.",
       "package"
     )
   }
 }
 
-# The variables of the Makevars with which a program is compiled. Stan's tape must be
-# hidden within the library: else all loaded libraries would share that of the first one. Each thread has a tape of its
-# own, but where the program itself would start threads then, whose sums depend on who is first.
+# The variables of Makevars for a program. Stan's autodiff tape must be hidden within the library, or all loaded
+# libraries would share the tape of the first. With STAN_THREADS each thread has its own tape. It is not set for a
+# program that would then start threads itself, because the order of their sums is not reproducible.
 stan_makevars <- function(program) {
   include <- function(package, ...) paste0("-I", shQuote(system.file("include", ..., package = package)))
   new_tbb <- nzchar(system.file("include", "tbb", "version.h", package = "RcppParallel"))
@@ -161,24 +159,24 @@ starts_threads <- function(program) {
   any(grepl("\\b(reduce_sum|map_rect|laplace_)", c(program$code, unlist(program$includes))))
 }
 
-# The solvers of differential equations, of which a program takes what it needs.
+# The static library of Stan's solvers of differential equations, if there is one.
 stan_solvers <- function() {
   archive <- system.file("lib", .Platform$r_arch, "libStanHeaders.a", package = "StanHeaders")
   if (nzchar(archive)) shQuote(archive)
 }
 
-# RcppParallel brings its own TBB, unless it was built for that of the system.
+# Flags for the TBB of RcppParallel or, if that was built without one, of the system.
 tbb_libraries <- function() {
   lib <- system.file("lib", .Platform$r_arch, package = "RcppParallel")
   c(if (nzchar(lib)) paste0(c("-L", "-Wl,-rpath,"), shQuote(lib)), "-ltbb", "-ltbbmalloc")
 }
 
-# Half of the time goes into optimising what -O1 optimises enough, and debugging symbols
-# make a library 80 times as large. These come after all others, the user's too.
+# Flags that come after all others, including the user's. Optimisation beyond -O1 would double the compile time with
+# little gain, and debugging symbols make a library 80 times as large.
 stan_last_flags <- "-O1 -g0"
 
-# Compiles a program into `library`, a path. By way of a folder beside it, so that of two
-# sessions that do so at once each finishes its own, and no other sees half of one.
+# Compiles a program into `library`, a path. It is compiled in a separate folder and then renamed, so that several
+# sessions can do so at the same time, and none loads an incomplete library.
 compile_stan <- function(program, library) {
   cpp <- translate_stan(program)
   inform_once("compile", c("i" = "Compiling the Stan program {.field {program$name}}: this takes about half a minute."))
@@ -186,13 +184,13 @@ compile_stan <- function(program, library) {
   if (!dir.create(folder, showWarnings = FALSE)) {
     abort(c(
       "The cache of compiled programs, {.file {dirname(library)}}, cannot be written to.",
-      "i" = "The environment variable {.envvar R_USER_CACHE_DIR} moves it elsewhere."
+      "i" = "Set the environment variable {.envvar R_USER_CACHE_DIR} to another folder."
     ))
   }
   on.exit(unlink(folder, recursive = TRUE))
-  # the number of the statement that runs looks for interrupts
+  # the type of this variable checks for interrupts whenever the number of the statement is set
   cpp <- gsub("int current_statement__ = 0;", "autosmc_stan::statement current_statement__ = 0;", cpp, fixed = TRUE)
-  # the C++ may end in a line of the preprocessor
+  # one element per line, since the C++ code may end in a preprocessor line
   cpp <- c("#include <autosmc_statement.hpp>", cpp, "#include <autosmc_stan.hpp>")
   writeLines(cpp, file.path(folder, "program.cpp"))
   write_makefiles(folder, program)
@@ -214,10 +212,10 @@ compile_stan <- function(program, library) {
   }
 }
 
-# Beside a library is its checksum: to load one that was cut off, by a full disk say, ends R.
+# The file with a library's checksum. Loading a truncated library, for instance after the disk was full, crashes R.
 sum_file <- function(library) sub_extension(library, ".md5")
 
-# Whether a library is as it was compiled; NA where there is no checksum beside it, as of one that the user has copied.
+# Whether a library has its original checksum; NA if the checksum file is missing, as for a copy that the user has made.
 is_whole <- function(library) {
   file <- sum_file(library)
   if (!file.exists(file)) {
@@ -226,20 +224,20 @@ is_whole <- function(library) {
   identical(readLines(file, n = 1, warn = FALSE), unname(tools::md5sum(library)))
 }
 
-# Makevars for a program in this folder, and last.mk, which is read in place of the user's and has what that has.
+# Writes Makevars for a program into the folder, and last.mk, which replaces the user's Makevars and contains its lines.
 write_makefiles <- function(folder, program) {
   variables <- vapply(stan_makevars(program), paste, "", collapse = " ")
   writeLines(paste(names(variables), "=", variables), file.path(folder, "Makevars"))
   writeLines(c(user_makevars(), paste("CXX17FLAGS +=", stan_last_flags)), file.path(folder, "last.mk"))
 }
 
-# The lines of what R itself would read, which R_MAKEVARS_USER hides.
+# The lines of the user's Makevars, which R itself would read if R_MAKEVARS_USER were not set.
 user_makevars <- function() {
   file <- Sys.getenv("R_MAKEVARS_USER", unset = path.expand("~/.R/Makevars"))
   if (utils::file_test("-f", file)) readLines(file, warn = FALSE)
 }
 
-# Its output, line by line.
+# Runs R CMD SHLIB in the folder and returns the lines of its output.
 run_shlib <- function(folder, options = NULL) {
   old <- Sys.getenv("R_MAKEVARS_USER", unset = NA)
   on.exit(if (is.na(old)) Sys.unsetenv("R_MAKEVARS_USER") else Sys.setenv(R_MAKEVARS_USER = old))

@@ -1,7 +1,7 @@
-# Data of Stan programs.
+# Reads and converts the data of Stan programs: lists, environments and CmdStan's JSON files.
 
-# The data as the library reads them: numeric arrays; or a string that says why an
-# element cannot be data, should the program ask for it.
+# A named list of the data as the library reads them: numeric arrays. An element that cannot be data is a string with
+# the reason, which is reported if the program declares the element.
 stan_values <- function(data) {
   if (is.character(data) && length(data) > 1) {
     abort(c(
@@ -16,10 +16,10 @@ stan_values <- function(data) {
   }
   names <- names(data)
   if (!is.list(data) || (length(data) > 0 && (is.null(names) || !all(nzchar(names))))) {
-    abort_argument(data, "data", "a list of which every element has a name, or the path of a JSON file")
+    abort_argument(data, "data", "a list with a name for every element, or the path of a JSON file")
   }
   twice <- names[anyDuplicated(names)]
-  if (length(twice) > 0) abort("{.arg data}: {.val {twice}} is there twice.")
+  if (length(twice) > 0) abort("{.arg data}: there are two elements {.val {twice}}.")
   lapply(without_null(data), stan_value)
 }
 
@@ -28,21 +28,20 @@ read_json <- function(file) {
   check_file(file, "data")
   check_installed("jsonlite", "to read data from a JSON file")
   text <- read_text(file)
-  # what is no number in JSON stands in quotation marks, mostly; jsonlite would make strings of numbers beside these
+  # JSON has no NaN or Inf, so they are mostly quoted; jsonlite would turn numbers in the same array into strings
   text <- gsub("([[:,]\\s*)([-+]?(NaN|Inf(inity)?))(?=\\s*[],}])", "\\1\"\\2\"", text, perl = TRUE)
   special <- grepl("\"[-+]?(NaN|Inf(inity)?)\"\\s*[],}]", text)
   data <- tryCatch(
     as.list(jsonlite::parse_json(text, simplifyVector = !special, simplifyDataFrame = FALSE)),
-    error = function(e) abort("{.arg data}: {.file {file}} is no JSON file.", parent = e)
+    error = function(e) abort("{.arg data}: {.file {file}} is not a JSON file.", parent = e)
   )
   if (is.null(names(data))) data else untuple(rapply(data, special_number, "character", how = "replace"))
 }
 
-# NaN and infinite numbers as CmdStan writes them; other strings as they are.
 special_number <- function(x) if (all(grepl("^[-+]?(NaN|Inf(inity)?)$", x))) as.numeric(x) else x
 
-# CmdStan has a tuple as an object with the names "1", "2", ..., and an array of tuples as an array of such objects.
-# Stan itself asks for the parts `x.1`, `x.2` of the tuple `x`.
+# CmdStan's JSON has a tuple as an object with the names "1", "2", ..., and an array of tuples as an array of such
+# objects. Stan reads a tuple `x` as the variables `x.1`, `x.2`.
 untuple <- function(data) {
   parts <- Map(function(x, name) {
     n <- length(first_tuple(x))
@@ -78,48 +77,48 @@ stan_value <- function(x) {
   if (length(x) == 0) {
     return(structure(numeric(), dim = dim(x)))
   }
-  # numbers of S4 classes mean something else than they are stored as
+  # numbers of S4 classes may represent other values than they store
   if (!is.numeric(x) && !is.logical(x) || isS4(x)) {
     return(paste0("must be numbers, not ", describe(x), ".", cure_of_class(x)))
   }
   if (any(is.na(x) & !is.nan(x))) {
-    return("has missing values, which Stan does not know.")
+    return("has missing values, which Stan does not support.")
   }
   structure(as.double(x), dim = dim(x))
 }
 
-# Numbers of the package bit64, which are 64 bits that R takes for those of a double: the lower half of each, and the
-# upper one with the sign. The lowest is NA.
+# Converts numbers of class integer64 (package bit64) to double. They are 64-bit integers, stored in the bits of
+# doubles: a lower half, and an upper half with the sign. The smallest integer is NA.
 from_integer64 <- function(x) {
   if (!inherits(x, "integer64") || isS4(x)) {
     return(x)
   }
   bytes <- writeBin(as.vector(unclass(x)), raw(), endian = "little")
   halves <- matrix(readBin(bytes, "integer", 2 * length(x), endian = "little"), 2)
-  halves[is.na(halves)] <- -2^31 # which no integer of R is
+  halves[is.na(halves)] <- -2^31 # the bits of R's NA
   values <- halves[2, ] * 2^32 + halves[1, ] %% 2^32
   values[values == -2^63] <- NA
   structure(values, dim = dim(x))
 }
 
-# How to make numbers of what has a class, where there are several ways.
+# How to convert an object with a class to numbers, for error messages; NULL if there is no advice.
 cure_of_class <- function(x) {
   if (is.factor(x)) {
-    " as.integer() makes numbers of its levels."
+    " as.integer() returns the numbers of its levels."
   } else if (inherits(x, "difftime")) {
-    sprintf(" as.numeric(x, units = \"%s\") makes numbers of it.", attr(x, "units"))
+    sprintf(" as.numeric(x, units = \"%s\") converts it to numbers.", attr(x, "units"))
   } else if (inherits(x, c("Date", "POSIXt"))) {
-    " as.numeric() makes numbers of it."
+    " as.numeric() converts it to numbers."
   }
 }
 
-# Stan's complex numbers are arrays with one dimension more.
+# Complex numbers as Stan reads them: an array with an additional last dimension for real and imaginary parts.
 real_and_imaginary <- function(x) {
   shape <- if (is.null(dim(x)) && length(x) != 1) length(x) else dim(x)
   array(c(Re(x), Im(x)), c(shape, 2))
 }
 
-# Equal arrays in a list, along a new first dimension; anything else as it is.
+# Stacks the arrays of a list, if they have equal shapes, along a new first dimension; otherwise returns the list.
 stack_arrays <- function(x) {
   x <- lapply(x, function(element) if (is.list(element)) stack_arrays(element) else from_integer64(element))
   shapes <- lapply(x, function(element) if (is.null(dim(element))) length(element) else dim(element))
@@ -134,7 +133,7 @@ stack_arrays <- function(x) {
   aperm(stacked, c(n, seq_len(n - 1)))
 }
 
-# Those of the data that a program asks for, where it is known.
+# The data that a program declares; all data if the text of the program is not known.
 declared_data <- function(values, program) {
   if (is.null(program$code)) {
     return(values)
@@ -142,7 +141,8 @@ declared_data <- function(values, program) {
   values[intersect(names(values), identifiers(stan_block(plain_stan_code(program), "data")))]
 }
 
-# What the library would say of the data, but before it is compiled. An array without elements may be missing.
+# Checks the data before the program is compiled; the compiled library checks them again. Only numbers must be present,
+# since an array may have no elements.
 check_declared <- function(values, program) {
   for (declaration in strsplit(stan_block(plain_stan_code(program), "data"), ";")[[1]]) {
     for (name in declared_words(declaration)[-1]) {

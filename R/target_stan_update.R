@@ -1,14 +1,11 @@
-# Old Stan brought up to date: programs of versions before 2.33, which the compiler of today refuses, with
-# their arrays, assignments, comments and functions written as they are now.
+# Updates programs in Stan versions before 2.33, which the current compiler rejects: the syntax of arrays, assignments
+# and comments, and the names of functions. Called by translate_stan().
 #
-# A program is cut into tokens, so that comments and strings are left alone and what stands in brackets is told
-# apart from what does not. Lines stay where they are: errors of the compiler name those of the user's text.
-#
-# No converter of Stan's is asked. That of StanHeaders refuses an old program before it writes it anew, as all do since
-# stanc 2.33. That of rstan, of stanc 2.26, writes the same programs as this pass does but for lines, and leaves some
-# densities, such as lkj_corr_cholesky_log(), as they were: bench/old_stan.R compares them.
+# The text is split into tokens, so that comments and strings do not change and brackets can be matched. Line numbers do
+# not change, so that errors of the compiler refer to the user's text. Since version 2.33 stanc cannot convert old
+# programs itself; bench/old_stan.R compares the results with those of stanc 2.26.
 
-# The program, and the names of what was brought up to date in it and its includes: list(program, changes).
+# list(program, changes): the updated program with its includes, and the names of the updates that changed them.
 update_stan <- function(program, updates = stan_updates) {
   changes <- character()
   update <- function(code) {
@@ -27,8 +24,8 @@ update_stan <- function(program, updates = stan_updates) {
 
 # tokens ----------------------------------------------------------------------
 
-# list(text, code, partner): the tokens of a program; the places of those that are neither blanks nor comments; and
-# the place of the bracket that closes each bracket, or opens it.
+# list(text, code, partner): the tokens of a program; the indices of those that are neither blanks nor comments; and for
+# each bracket the index of the matching one, NA for other tokens.
 tokens_of_stan <- function(code) {
   kinds <- c(
     "//[^\n]*", "/[*][\\s\\S]*?[*]/", "#[^\n]*", "\"[^\"\n]*\"", "[A-Za-z]\\w*",
@@ -56,7 +53,8 @@ partners_of <- function(tokens) {
   partner
 }
 
-# The text of the token of code that is so many places after the one at i, or before; "" where there is none.
+# The text of the code token that is `by` tokens after token i (before, if negative); "" if there is none. place_near()
+# returns its index, or NA.
 code_near <- function(tokens, i, by) {
   at <- place_near(tokens, i, by)
   if (is.na(at)) "" else tokens$text[at]
@@ -67,18 +65,18 @@ place_near <- function(tokens, i, by) {
   if (k < 1) NA else tokens$code[k]
 }
 
-# Whether a statement may begin with the name at i.
+# Whether a statement may begin at token i.
 begins_statement <- function(tokens, i) code_near(tokens, i, -1) %in% c("", "{", "}", ";", ")", "else")
 
-# The text between two places, without comments, and without it.
+# The text between two tokens, without comments.
 text_between <- function(tokens, from, to) {
   text <- tokens$text[seq_len(to - from - 1) + from]
   paste(text[!is_stan_comment(text)], collapse = "")
 }
 
-blanked <- function(tokens, from, to) {
+# Removes the text of tokens, but not line breaks.
+blank_out <- function(tokens, from, to) {
   inside <- seq(from, to)
-  # lines stay
   tokens$text[inside] <- gsub("[^\n]", "", tokens$text[inside])
   tokens
 }
@@ -90,7 +88,7 @@ stan_types <- c(
   "cov_matrix", "corr_matrix", "cholesky_factor_cov", "cholesky_factor_corr"
 )
 
-# real x[N], vector[K] x[N] and int[,] f(real[] x).
+# Declarations such as real x[N], vector[K] x[N] and int[,] f(real[] x).
 update_arrays <- function(tokens) {
   for (i in tokens$code[tokens$text[tokens$code] %in% stan_types]) {
     j <- after_bounds(tokens, place_near(tokens, i, 1))
@@ -99,25 +97,25 @@ update_arrays <- function(tokens) {
       close <- tokens$partner[j]
       inside <- text_between(tokens, j, close)
       if (grepl("^[\\s,]*$", inside, perl = TRUE)) {
-        tokens <- blanked(tokens, j, close)
+        tokens <- blank_out(tokens, j, close)
         tokens$text[i] <- paste0("array[", gsub("\\s", "", inside), "] ", tokens$text[i])
         next
       }
       j <- place_near(tokens, close, 1)
     }
-    # a declaration, its name, and the sizes behind this
+    # a declaration with sizes after the name
     k <- place_near(tokens, j, 1)
     is_name <- isTRUE(grepl("^[A-Za-z]", tokens$text[j]))
     if (begins_statement(tokens, i) && is_name && isTRUE(tokens$text[k] == "[") && !is.na(tokens$partner[k])) {
       sizes <- text_between(tokens, k, tokens$partner[k])
-      tokens <- blanked(tokens, k, tokens$partner[k])
+      tokens <- blank_out(tokens, k, tokens$partner[k])
       tokens$text[i] <- paste0("array[", gsub("\\s*\n\\s*", " ", sizes), "] ", tokens$text[i])
     }
   }
   tokens
 }
 
-# The place after bounds such as <lower=0>, which begin at j if there are any.
+# The index of the token after bounds such as <lower=0>, which may begin at j.
 after_bounds <- function(tokens, j) {
   if (is.na(j) || tokens$text[j] != "<") {
     return(j)
@@ -161,7 +159,7 @@ renamed_stan_functions <- c(
   multiply_log = "lmultiply"
 )
 
-# Functions that have another name now, and if_else(a, b, c).
+# Renamed functions, and if_else(a, b, c).
 update_functions <- function(tokens) {
   own <- tokens$text[own_functions(tokens)]
   calls <- calls_of(tokens, paste0("^(", paste(c("if_else", names(renamed_stan_functions)), collapse = "|"), ")$"))
@@ -191,11 +189,11 @@ continuous_stan <- c(
   "von_mises", "weibull", "wiener", "wishart"
 )
 
-# Densities and distribution functions, normal_log(y, mu, sigma) or normal_cdf_log(y, mu, sigma), Stan's and the
-# program's own, with a bar behind the variable.
+# Densities and distribution functions, such as normal_log(y, mu, sigma) and normal_cdf_log(y, mu, sigma), of Stan and
+# of the program itself: the new name, and a bar after the variate.
 update_densities <- function(tokens) {
   own <- own_functions(tokens)
-  own_names <- stats::setNames(current_density(tokens$text[own], is_of_int(tokens, own)), tokens$text[own])
+  own_names <- stats::setNames(current_density(tokens$text[own], has_integer_argument(tokens, own)), tokens$text[own])
   own_names[vapply(own, function(i) code_near(tokens, i, -1), "") != "real"] <- NA
   for (i in calls_of(tokens, "_(log|lpdf|lpmf|cdf|lcdf|lccdf)$")) {
     name <- tokens$text[i]
@@ -210,8 +208,8 @@ update_densities <- function(tokens) {
   tokens
 }
 
-# The name that a density or a distribution function has now; NA for what is neither. is_discrete: of what is no
-# distribution of Stan's.
+# The current name of a density or distribution function; NA for other functions. is_discrete: whether a distribution
+# that is not one of Stan's is discrete; NA if it is not known.
 current_density <- function(name, is_discrete = NA) {
   base <- sub("_(cdf_log|ccdf_log|log)$", "", name)
   is_discrete <- ifelse(base %in% discrete_stan, TRUE, ifelse(base %in% continuous_stan, FALSE, is_discrete))
@@ -221,12 +219,12 @@ current_density <- function(name, is_discrete = NA) {
   ifelse(grepl("_ccdf_log$", name), paste0(base, "_lccdf"), now)
 }
 
-# The places of the names of functions that are called, or defined.
+# The indices of function names that match, in calls and definitions.
 calls_of <- function(tokens, pattern) {
   Filter(function(i) code_near(tokens, i, 1) == "(", tokens$code[grepl(pattern, tokens$text[tokens$code])])
 }
 
-# The places of the names of the functions that the program defines: names with a type before them.
+# The indices of the names of functions that the program defines: a type precedes them.
 own_functions <- function(tokens) {
   Filter(function(i) {
     before <- code_near(tokens, i, -1)
@@ -239,8 +237,8 @@ begins_type <- function(tokens, close) {
   !is.na(open) && code_near(tokens, open, -1) %in% c("array", stan_types)
 }
 
-# Whether the first argument of functions that are defined is an integer, or several.
-is_of_int <- function(tokens, own) {
+# Whether the first argument of the functions defined at `own` is an integer or an array of integers.
+has_integer_argument <- function(tokens, own) {
   vapply(own, function(i) {
     open <- place_near(tokens, i, 1)
     first <- tokens$text[seq(open, c(commas_in(tokens, open), tokens$partner[open])[1])]
@@ -248,7 +246,7 @@ is_of_int <- function(tokens, own) {
   }, NA)
 }
 
-# The places of the commas between the arguments of a call whose bracket opens here.
+# The indices of the commas between the arguments of a call. open: the index of its opening bracket.
 commas_in <- function(tokens, open) {
   if (is.na(tokens$partner[open])) {
     return(integer())
@@ -259,7 +257,7 @@ commas_in <- function(tokens, open) {
   inside[tokens$text[inside] == "," & depth == 1]
 }
 
-# In the order in which they are made, by the names that are given to the user.
+# In the order of their application, named as in messages.
 stan_updates <- list(
   comments = update_comments,
   arrays = update_arrays,
@@ -269,13 +267,12 @@ stan_updates <- list(
   functions = update_functions
 )
 
-# The density of the negative binomial of a linear predictor, neg_binomial_2_log_glm(), adds the lgamma() of the shape:
-# where that is huge, to which the default prior of brms reaches, no digits are left, and values grow without end. That
-# of a mean has digits everywhere.
-without_glm <- function(program) update_stan(program, list(digits = mean_for_glm))$program
+# neg_binomial_2_log_glm_lpmf() adds the lgamma() of the shape. For huge shapes, which the default prior of brms allows,
+# all digits cancel and the density grows without bound. neg_binomial_2_log_lpmf() is accurate everywhere.
+without_glm <- function(program) update_stan(program, list(digits = replace_glm))$program
 
 # neg_binomial_2_log_glm_lpmf(y | x, alpha, beta, phi) as neg_binomial_2_log_lpmf(y | (alpha) + (x) * (beta), phi).
-mean_for_glm <- function(tokens) {
+replace_glm <- function(tokens) {
   glm <- "^neg_binomial_2_log_glm(_lu?pmf|)$"
   for (i in calls_of(tokens, glm)) {
     open <- place_near(tokens, i, 1)
@@ -284,7 +281,7 @@ mean_for_glm <- function(tokens) {
     bar <- match("|", tokens$text[seq(open, ends[1])], 1) - 1
     ends <- c(open + bar, ends)
     arguments <- vapply(1:3, function(k) trimws(text_between(tokens, ends[k], ends[k + 1])), "")
-    tokens <- blanked(tokens, ends[1] + 1, ends[4] - 1)
+    tokens <- blank_out(tokens, ends[1] + 1, ends[4] - 1)
     mean <- sprintf("(%s) + (%s) * (%s)", arguments[2], arguments[1], arguments[3])
     tokens$text[ends[1]] <- paste(tokens$text[ends[1]], mean, sep = if (bar > 0) " " else "")
     tokens$text[i] <- sub("_glm", "", tokens$text[i])

@@ -1,14 +1,15 @@
-# Variables with a type, such as simplexes, ordered numbers and correlation matrices, declared for targets that are R
-# functions. As Stan does it, the sampler moves unconstrained variables, and the log Jacobian is added to the log
-# density. The functions and the draws have the elements of the type.
+# Variables with a type, such as simplexes, ordered vectors and correlation matrices, for targets that are R functions
+# or tapes. As in Stan, the sampler moves unconstrained variables, and the log Jacobian is added to the log density. The
+# user's functions and the draws have the elements of the type.
 
-# A map takes a list of unconstrained variables and returns list(x, log_jacobian), x a list of the elements. An
-# element is a vector of values at several points, or one number that RTMB records: there is one way to write both.
-# A matrix also has the `rows` of its Cholesky factor there. `free` is how many unconstrained variables K elements have,
-# NULL where there cannot be so many; `inverse` takes a matrix of values, a row each.
+# For each type: `free(K)` is the number of unconstrained variables of K elements, NULL if a type cannot have K
+# elements. `forward` takes a list of unconstrained variables and returns list(x, log_jacobian), where x is a list of
+# elements, and for symmetric matrices `rows`, those of the Cholesky factor. Each variable is a vector of values at
+# several points, or one number recorded by RTMB, so that the same code serves both. `inverse` maps a matrix with a
+# point in each row back.
 type_maps <- list(
-  # By coordinates of log(x) in an orthonormal basis of the vectors that sum to zero. The density is that of the first
-  # K - 1.
+  # Coordinates of log(x) in an orthonormal basis of the vectors that sum to zero (isometric log-ratio transform). The
+  # density is with respect to the first K - 1 elements.
   simplex = list(
     free = function(K) if (K > 1) K - 1,
     forward = function(u) {
@@ -32,7 +33,8 @@ type_maps <- list(
     forward = function(u) list(x = running_sums(lapply(u, exp)), log_jacobian = add_up(u)),
     inverse = function(x) log(cbind(x[, 1], t(diff(t(x)))))
   ),
-  # A direction, by a normal variable for each element: what these have beside it integrates to 1.
+  # The direction of a vector of standard normal variables. The log Jacobian includes their normalised density, so that
+  # the integral over the length of the vector is 1.
   unit_vector = list(
     free = function(K) if (K > 1) K,
     forward = function(u) {
@@ -45,8 +47,8 @@ type_maps <- list(
     },
     inverse = function(x) ifelse(abs(rowSums(x^2) - 1) < 1e-6, 1, NaN) * x
   ),
-  # All K^2 elements of a matrix. The density of symmetric ones is that of the elements below the diagonal, of
-  # covariances also of the diagonal; that of Cholesky factors of their free elements.
+  # Matrices, by columns. The density of a correlation matrix is with respect to the elements below the diagonal, that
+  # of a covariance matrix also with respect to the diagonal, and that of a Cholesky factor to its free elements.
   correlation = list(
     free = function(K) if (K >= 4) free_of_matrix(K, with_diagonal = FALSE),
     forward = function(u) {
@@ -87,7 +89,7 @@ type_maps <- list(
 )
 
 # matrices --------------------------------------------------------------------
-# Lower triangular factors are made row by row, of which the i-th has i elements.
+# A lower triangular factor is a list of rows; row i is a list of i elements.
 
 free_of_matrix <- function(K, with_diagonal) {
   n <- sqrt(K)
@@ -96,22 +98,22 @@ free_of_matrix <- function(K, with_diagonal) {
 
 n_rows_of <- function(u, with_diagonal) (sqrt(1 + 8 * length(u)) + if (with_diagonal) -1 else 1) / 2
 
-# By partial correlations given the variables before, each the hyperbolic tangent of a variable (Lewandowski,
-# Kurowicka and Joe, 2009).
+# The factor of a correlation matrix from partial correlations given the previous variables, the hyperbolic tangents of
+# u (Lewandowski, Kurowicka and Joe, 2009).
 rows_by_partial_correlations <- function(u) {
   log_rest <- lapply(u, function(v) 2 * (log(2) - log_sum_exp(list(v, -v)))) # of 1 - tanh(v)^2
   rows <- list(list(1 + 0 * u[[1]]))
   log_left <- list()
   for (i in 2:n_rows_of(u, with_diagonal = FALSE)) {
     of_row <- length(log_left) + seq_len(i - 1)
-    left <- running_sums(c(list(0 * u[[1]]), log_rest[of_row])) # log of what the squares before leave
+    left <- running_sums(c(list(0 * u[[1]]), log_rest[of_row])) # log of 1 minus the previous squares of the row
     rows[[i]] <- c(Map(function(v, l) tanh(v) * exp(l / 2), u[of_row], left[-i]), list(exp(left[[i]] / 2)))
     log_left <- c(log_left, left[-i])
   }
   list(rows = rows, log_rest = log_rest, log_left = log_left)
 }
 
-# With the logarithm of the diagonal as the last of each row.
+# The factor of a covariance matrix from its elements, with the logarithm of the diagonal element last in each row.
 rows_by_logarithms <- function(u) {
   n <- n_rows_of(u, with_diagonal = TRUE)
   last <- cumsum(seq_len(n))
@@ -119,7 +121,7 @@ rows_by_logarithms <- function(u) {
   list(rows = rows, log_diagonal = u[last])
 }
 
-# diagonal: what that of the product is known to be.
+# The elements of L L', by columns. diagonal: the diagonal elements if they are known, otherwise NULL.
 products_of_rows <- function(rows, diagonal = NULL) {
   pairs <- expand.grid(i = seq_along(rows), j = seq_along(rows))
   Map(function(i, j) {
@@ -136,13 +138,13 @@ triangle_of_rows <- function(rows) {
   Map(function(i, j) if (i >= j) rows[[i]][[j]] else 0 * rows[[1]][[1]], pairs$i, pairs$j)
 }
 
-# f of each row of x as a matrix, as a row again.
+# Applies f to each row of x as a square matrix, and returns a matrix with a row for each value.
 by_row <- function(x, f) {
   n <- sqrt(ncol(x))
   matrix(apply(x, 1, function(row) f(matrix(row, n))), nrow(x), byrow = TRUE)
 }
 
-# The inverses, of a lower triangular factor L.
+# From a factor L back to unconstrained variables: for correlations, and below for covariances.
 partial_correlations <- function(L) {
   left <- sqrt(1 - t(apply(cbind(0, L[, -ncol(L), drop = FALSE])^2, 1, cumsum)))
   atanh(t(L / left)[upper.tri(L)])
@@ -153,6 +155,7 @@ free_elements <- function(L) {
   t(L)[upper.tri(L, diag = TRUE)]
 }
 
+# K x (K - 1), with orthonormal columns that sum to zero.
 zero_sum_basis <- function(K) {
   basis <- -unname(stats::contr.helmert(K))
   sweep(basis, 2, sqrt(colSums(basis^2)), "/")
@@ -165,8 +168,7 @@ running_sums <- function(terms) {
   terms
 }
 
-# Of recorded numbers RTMB knows how; else the largest is taken out, of complex numbers the one with the largest real
-# part.
+# RTMB's own function for recorded numbers. Otherwise the maximum (of real parts) is subtracted first.
 log_sum_exp <- function(z) {
   if (inherits(z[[1]], "advector")) {
     return(Reduce(RTMB::logspace_add, z))
@@ -176,11 +178,9 @@ log_sum_exp <- function(z) {
 }
 
 # blocks ----------------------------------------------------------------------
-# Of a target with types: list(names, free, blocks), the names of the user's variables, those of the unconstrained
-# ones, and a list(type, elements, free) of positions for each typed variable; `plain` are the positions of the others
-# in both.
-
-# names: of the user's variables.
+# The types of a target: list(names, free, blocks, plain). `names` are the user's variables, `free` the unconstrained
+# ones. `blocks` has list(type, elements, free) for each typed variable: its positions among the user's and among the
+# unconstrained variables. `plain` has these positions for all variables without a type. types: the user's argument.
 type_blocks <- function(types, names) {
   given <- base::names(types)
   base <- base_names(names)
@@ -199,7 +199,7 @@ type_blocks <- function(types, names) {
     type <- check_choice(types[[name]], paste0("types$", name), names(type_maps))
     n <- type_maps[[type]]$free(length(elements))
     if (is.null(n)) {
-      abort("{.arg types}: {.field {name}}, which has {count_of(length(elements), 'element')}, is no {type}.")
+      abort("{.arg types}: {.field {name}} has {count_of(length(elements), 'element')}, so it cannot be a {type}.")
     }
     list(type = type, elements = elements, names = sprintf("%s[%d]", name, seq_len(n)))
   })
@@ -213,19 +213,19 @@ type_blocks <- function(types, names) {
   )
 }
 
-# The bounds of the user's variables as those of the unconstrained ones.
+# The bounds of the unconstrained variables from those of the user's variables.
 free_bounds <- function(bounds, types) {
   typed <- unlist(lapply(types$blocks, `[[`, "elements"))
   free_bound <- function(x, none, arg) {
     if (any(x[typed] != none)) {
-      abort("{.arg {arg}}: {.field {types$names[typed[x[typed] != none][1]]}} has a type, and so no bounds.")
+      abort("{.arg {arg}}: {.field {types$names[typed[x[typed] != none][1]]}} has a type, so it cannot have bounds.")
     }
     replace(rep(none, length(types$free)), types$plain$free, x[types$plain$elements])
   }
   list(lower = free_bound(bounds$lower, -Inf, "lower"), upper = free_bound(bounds$upper, Inf, "upper"))
 }
 
-# list(x, log_jacobian, rows) of the columns of u, a list, in which plain variables are as they are.
+# list(x, log_jacobian, rows) from a list u of unconstrained variables. Variables without a type do not change.
 map_types <- function(types, u) {
   x <- vector("list", length(types$names))
   x[types$plain$elements] <- u[types$plain$free]
@@ -242,9 +242,8 @@ map_types <- function(types, u) {
 
 columns_of <- function(x) lapply(seq_len(ncol(x)), function(j) x[, j])
 
-# Matrices, a row a point, and whether each point is possible: a matrix in which rounding leaves a variable nothing of
-# its own beside those before it has no Cholesky factor, and functions that ask for one would fail. Without types the
-# points are as they are, here and below.
+# list(x, log_jacobian, possible) at the rows of u. A point is not possible if rounding makes a matrix singular: the
+# user's functions may fail at its Cholesky decomposition. Without types x is u, here and below.
 from_free <- function(types, u) {
   if (is.null(types)) {
     return(list(x = u))
@@ -264,7 +263,7 @@ to_free <- function(types, x) {
   u <- matrix(NA_real_, nrow(x), length(types$free), dimnames = list(NULL, types$free))
   u[, types$plain$free] <- x[, types$plain$elements]
   for (block in types$blocks) {
-    # NaN where they are not of the type
+    # NaN for points that are not of the type
     inverse <- function(x) suppressWarnings(type_maps[[block$type]]$inverse(x))
     elements <- x[, block$elements, drop = FALSE]
     u[, block$free] <- tryCatch(inverse(elements), error = function(e) {
@@ -274,7 +273,7 @@ to_free <- function(types, x) {
   u
 }
 
-# The rows of f(x), NaN for those at which it fails, as that of what is no correlation matrix.
+# The rows of f(x), NaN for rows at which f fails, for instance because they are not a correlation matrix.
 one_by_one <- function(f, x, n) {
   rows <- lapply(seq_len(nrow(x)), function(i) {
     tryCatch(f(x[i, , drop = FALSE]), error = function(e) matrix(NaN, 1, n))
@@ -282,8 +281,8 @@ one_by_one <- function(f, x, n) {
   do.call(rbind, rows)
 }
 
-# The gradient by u of f(x(u)) + log Jacobian, where that of f by x is known. By a complex step, which is exact to all
-# digits where a function is analytic, as all these maps are.
+# The gradient of f(x(u)) + log Jacobian with respect to u, from that of f with respect to x. Derivatives of the maps
+# are by a complex step (Squire and Trapp, 1998), which is accurate to rounding since the maps are analytic.
 pull_back_types <- function(types, u, gradient, with_jacobian) {
   step <- 1e-100
   columns <- columns_of(u)

@@ -40,7 +40,7 @@ by_smc <- function(name) {
       },
       autosmc_message_update = function(m) {
         said <- gsub("\\s+", " ", cli::ansi_strip(conditionMessage(m)))
-        changes <<- sub(".*brought up to date: (.*)[.].*", "\\1", said)
+        changes <<- sub(".*was updated: (.*)[.].*", "\\1", said)
       }
     )
   }

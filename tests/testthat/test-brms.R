@@ -137,7 +137,7 @@ test_that("families of brms have the likelihoods that brms has in R, and priors 
   x <- matrix(sin(seq_len(4 * target$dim)), 4)
   draws <- target$outputs(x)
   names <- renamed_as(colnames(draws), stats::setNames(names(target$renamed), target$renamed))
-  in_brms <- as_brms_has_it(target$brmsfit, array(draws, c(4, 1, ncol(draws)), list(NULL, NULL, names)))
+  in_brms <- with_brms_draws(target$brmsfit, array(draws, c(4, 1, ncol(draws)), list(NULL, NULL, names)))
   expect_equal(
     evaluate_target(target, x)$log_density - evaluate_target(alone, x)$log_density,
     apply(brms_says("log_lik", in_brms), 1, sum)

@@ -231,7 +231,7 @@ test_that("a heavy tail of the ratios to what was sampled is no correction", {
 
 test_that("there is something to sample beside the effects", {
   model <- model_of(function(p) -sum(RTMB::dnorm(p$u, log = TRUE)), list(u = 0))
-  expect_error(as_target(model), "no parameters that are not `random`", class = "autosmc_error_input")
+  expect_error(as_target(model), "no free parameters that are not `random`", class = "autosmc_error_input")
 })
 
 test_that("a log density with random effects is a model", {

@@ -330,7 +330,7 @@ test_that("a scalar log density that is not one number is rejected", {
 
 test_that("a vectorised log density that is not n numbers is rejected", {
   vectorised <- function(f, regexp) expect_wrong_density(f, regexp, TRUE)
-  vectorised(function(x) 1, "16 numbers, one a row; it\\s+returned 1")
+  vectorised(function(x) 1, "16 numbers, one per row;\\s+it\\s+returned 1")
   vectorised(function(x) x, "16 x 2 double matrix")
   vectorised(function(x) as.character(x[, 1]), "character vector of\\s+length 16")
   vectorised(function(x) NULL, "NULL")
@@ -469,7 +469,7 @@ test_that("where a function has worked before, the error has the point, and what
     expect_identical(conditionMessage(error$parent), "no more")
     expect_no_match(message_of(error), "first call")
     said <- message_of(error)
-    expect_match(said, "`log_density` failed at \\(a = .*, b = .*\\), and had worked at other points")
+    expect_match(said, "`log_density` failed at \\(a = .*, b = .*\\), after it had worked at other points")
     expect_match(said, "let `log_density` return `-Inf`", fixed = TRUE)
     a <- as.numeric(sub(".*\\(a = ([^,]*),.*", "\\1", said))
     expect_equal(a, seen[["a"]], tolerance = 0.01)
@@ -480,13 +480,13 @@ test_that("where a function has worked before, the error has the point, and what
     function(x) if ((calls <<- calls + 1) > 1) stop("no more") else normal_density(x)
   })
   error <- catch(quick_run(wide, dim = 6, gradient = normal_gradient))
-  expect_match(message_of(error), "x4 = [^,]*, \\.\\.\\.\\), and had worked")
+  expect_match(message_of(error), "x4 = [^,]*, \\.\\.\\.\\), after it had worked")
   all_points <- local({
     calls <- 0
     function(x) if ((calls <<- calls + 1) > 1) stop("no more") else -rowSums(x^2) / 2
   })
   error <- catch(quick_run(all_points, dim = 2, gradient = function(x) -x, vectorized = TRUE))
-  expect_match(message_of(error), "`log_density` failed now, and had worked at other points")
+  expect_match(message_of(error), "`log_density` failed now, after it had worked at other points")
 })
 
 expect_wrong_gradient <- function(g, regexp, vectorized = FALSE) {
@@ -606,7 +606,7 @@ test_that("names tell the dimension, and so does a start", {
   expect_identical(target_function(normal_density, names = c("a", "b"))$dim, 2L)
   start <- reference_laplace(normal_density, start = c(1, 2), gradient = normal_gradient)
   expect_equal(start$mean, c(0, 0), tolerance = 1e-6)
-  expect_match(message_of(catch(target_function(normal_density))), "`names` tell it, too", fixed = TRUE)
+  expect_match(message_of(catch(target_function(normal_density))), "or their `names`", fixed = TRUE)
 })
 
 test_that("a function with data is told where these go", {

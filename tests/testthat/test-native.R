@@ -291,7 +291,7 @@ test_that("a library that was built anew is not taken for the one before", {
   expect_error(value_of(target), "has changed since", class = "autosmc_error_mismatch")
   if (file.exists("/proc/self/maps")) { # of which system it can be told
     expect_error(
-      target_native("flat", "mine", 1), "was built anew, but what is loaded is the one before",
+      target_native("flat", "mine", 1), "was built again, but the previous version is still loaded",
       class = "autosmc_error_mismatch"
     )
   }

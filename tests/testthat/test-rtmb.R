@@ -464,5 +464,5 @@ test_that("what is recorded is held against the value of plain numbers", {
   loses <- function(p) -sum(backsolve(diag(2), c(p$mu - 1, p$mu))^2) / 2
   error <- suppressWarnings(catch(target_rtmb(loses, list(mu = 0))))
   expect_s3_class(error, "autosmc_error_input")
-  expect_match(message_of(error), "is -0.5 at `parameters`, but 0 as RTMB has recorded it")
+  expect_match(message_of(error), "is -0.5 at `parameters`, but 0 as recorded by RTMB")
 })

@@ -11,7 +11,7 @@ test_that("a program and its data are checked before anything is compiled", {
   expect_bad(target_stan("parameters {}", "no_such_file.json"), "data")
   expect_bad(target_stan("parameters {}", tempdir()), "data")
   unnamed <- catch(target_stan("parameters {}", list(a = 1, 2)))
-  expect_match(message_of(unnamed), "every element has a name.*not a list")
+  expect_match(message_of(unnamed), "a name for every element.*not a list")
   expect_bad(target_stan("parameters {}", list(a = 1, a = 2)), "data")
   # data that no program of this type takes, by what it declares
   program <- "data {
@@ -133,7 +133,7 @@ test_that("texts are read whole, and a path may have a brace", {
   expect_identical(read_stan_program(paste0("\ufeff", text))$code, text)
   expect_bad(read_stan_program(file.path(folder, "b.stan")), "model")
   writeBin(c(written, as.raw(0), charToRaw("model { }")), file)
-  expect_error(read_stan_program(file), "a.stan.* has NUL characters", class = "autosmc_error_input")
+  expect_error(read_stan_program(file), "a.stan.* contains NUL characters", class = "autosmc_error_input")
   dir.create(file.path(folder, "c.stan"))
   writeLines(c("#include c.stan", text), file)
   expect_identical(read_stan_program(file)$includes, list())
@@ -250,17 +250,17 @@ test_that("what `include` names is there at once, and a large size is foretold",
   named <- program_with_late(include = c("mu", "late"))
   expect_identical(ncol(smc(named, n_particles = 64, islands = 2, seed = 1)$particles), 151L)
   expect_message(
-    foretell_size(8192, 4e4), "40,000 quantities.*8,192 draws take 2.6 GB.*`include`.*`generated`",
+    announce_size(8192, 4e4), "40,000 quantities.*8,192 draws take 2.6 GB.*`include`.*`generated`",
     class = "autosmc_message_size"
   )
-  expect_no_message(foretell_size(8192, 1000))
+  expect_no_message(announce_size(8192, 1000))
 })
 
 test_that("lines are shown once, and not too many of them", {
   show <- print_once(most = 3)
   expect_output(show("a\nb\na\n"), "^a\nb\n?$")
   expect_silent(show("b\na\n"))
-  expect_output(show("c\nd\n"), "^c\n\\(What else the Stan program prints is not shown.\\)\n?$")
+  expect_output(show("c\nd\n"), "^c\n\\(Further output of the Stan program is not shown.\\)\n?$")
   expect_silent(show("e\n"))
 })
 
@@ -307,7 +307,7 @@ test_that("a stanfit without data, and a stanreg, are evaluated by the model the
   for (fit in list(stanfit, stanreg)) {
     told <- expect_message(target <- as_target(fit), class = "autosmc_message_rstan")
     # a stanreg cannot be given its data
-    expect_identical(grepl("With its `data`", message_of(told)), identical(fit, stanfit))
+    expect_identical(grepl("Give its `data`", message_of(told)), identical(fit, stanfit))
     expect_identical(target$names, c("mu[1]", "sigma"))
     at <- evaluate_target(target, rbind(c(0, 0), c(60, 0)))
     expect_identical(at$log_density, c(dnorm(0, 1, log = TRUE) - 1, -Inf))
@@ -342,7 +342,7 @@ test_that("what rstan cannot evaluate with all constants asks for the data", {
   lost <- list(unconstrained_param_names = function(...) stop("no pointer"))
   saved <- stanfit_of("target += 0;", lost)
   expect_bad(as_target(saved), "data")
-  expect_error(as_target(structure(list(stanfit = saved), class = "stanreg")), "cannot be given its data")
+  expect_error(as_target(structure(list(stanfit = saved), class = "stanreg")), "are not used")
 })
 
 test_that("the objects of CmdStanR have a program and a file of data", {

@@ -171,7 +171,7 @@ test_that("what cannot be brought up to date is named with its line", {
     class = "autosmc_error_program"
   )
   expect_match(conditionMessage(error), "line 2", fixed = TRUE)
-  expect_match(conditionMessage(error), "arrays were brought up to date", fixed = TRUE)
+  expect_match(conditionMessage(error), "arrays were updated", fixed = TRUE)
 })
 
 test_that("as_brmsfit() takes fits of a brmsfit alone", {

@@ -234,7 +234,7 @@ test_compiled("a library that was cut off is not loaded, and is compiled again",
       expect_false(is_whole(library))
     }
     expect_error(
-      target_stan(named, task_data()), "has been damaged since it was compiled",
+      target_stan(named, task_data()), "is damaged",
       class = "autosmc_error_input"
     )
     expect_message(again <- cached_library(program), class = "autosmc_message_compile")
@@ -280,7 +280,7 @@ test_compiled("a library that is gone, or is none, is named", {
   target <- task_target()
   target$program <- list(name = "gone", library = file.path(tempdir(), "gone.so"), sum = "")
   expect_error(
-    evaluate_target(target, cbind(1, 1)), "gone.so.* is no longer there",
+    evaluate_target(target, cbind(1, 1)), "gone.so.* no longer exists",
     class = "autosmc_error_input"
   )
   file <- tempfile(fileext = .Platform$dynlib.ext)
