@@ -45,8 +45,8 @@ new_target <- function(dim, names, label, ..., lower = -Inf, upper = Inf, types 
 #'   fixed. Parameters in `random` are integrated out: see the section Random effects.
 #'
 #'   The target holds a copy of the object, so `x` does not change. If the density is zero at all points that [smc()]
-#'   tries first, it starts from `x$par`. Objects of RTMB without `random` are evaluated as in [target_rtmb()]; all
-#'   others point by point with `x$fn()` and `x$gr()`, which is slower.
+#'   tries first, it starts from `x$par`. Objects of RTMB are evaluated as in [target_rtmb()]; those of TMB, and
+#'   fits of sdmTMB, point by point with `x$fn()` and `x$gr()`, which is slower.
 #' @section Random effects: With `random` effects the target is Laplace's approximation to the marginal density of the
 #'   other parameters, and [smc()] corrects the evidence for its error. Given the other parameters, the effects form
 #'   independent components, such as the intercept and slope of a group. These are found from the second derivatives.

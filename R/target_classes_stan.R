@@ -81,6 +81,7 @@ check_has_program <- function(program, own) {
       "i" = "Give the path of its {.file .stan} file, or its text."
     ))
   }
+  stan_program(program, "program") # so that errors are reported now
   program
 }
 

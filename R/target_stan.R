@@ -138,17 +138,17 @@ evaluation.smc_target_stan <- function(target) {
 
 # A program: list(code, name, file, includes) of the text, names for messages, and the included files; stan_target()
 # adds `library`, the path of the compiled library. If the user gives a library: list(name, file, library, sum).
-stan_program <- function(model) {
+stan_program <- function(model, arg = "model") {
   if (inherits(model, "stanmodel")) {
     name <- model@model_name
     file <- paste0(name, ".stan")
     return(list(code = model@model_code, name = name, file = file, includes = list()))
   }
-  check_string(model, "model")
+  check_string(model, arg)
   if (endsWith(model, .Platform$dynlib.ext) && file.exists(model)) {
     return(program_of_library(model))
   }
-  read_stan_program(model)
+  read_stan_program(model, arg)
 }
 
 program_of_library <- function(path) {

@@ -13,12 +13,12 @@ stan_packages <- c(
 
 # list(code, name, file, includes): the text, the names of the program and of its file for messages, and the texts of
 # the included files. model: the path of a .stan file, or a text.
-read_stan_program <- function(model) {
+read_stan_program <- function(model, arg = "model") {
   is_line <- !grepl("\n", model, fixed = TRUE)
   is_file <- is_line && suppressWarnings(utils::file_test("-f", model)) # warns if the line is too long
   if (!is_file && is_line && (endsWith(model, ".stan") || !grepl("{", model, fixed = TRUE))) {
     abort(c(
-      "{.arg model}: there is no file {.file {model}}.",
+      "{.arg {arg}}: there is no file {.file {model}}.",
       "i" = "Give the path of a {.file .stan} file, or the text of a program."
     ))
   }

@@ -387,6 +387,7 @@ test_compiled("rstan's and CmdStanR's objects give the same target", {
   for (lacking in list(list(data = task_data()), list(program = code))) {
     expect_bad(do.call(as_target, c(list(read), lacking)), setdiff(c("data", "program"), names(lacking)))
   }
+  expect_bad(as_target(read, data = task_data(), program = "none.stan"), "program")
   read <- as_target(read, data = task_data(), program = code)
   expect_identical(evaluate_target(read, x), same)
   expect_identical(colnames(read$draws), c("mu[1]", "p[1]"))
