@@ -84,7 +84,7 @@ test_that("a model object of RTMB takes a prior", {
   expect_gradient(target, x)
   expect_bad(as_target(model, log_prior = 3), "log_prior")
   expect_bad(as_target(model, log_prior = function(p) dnorm(p$median)), "log_prior")
-  said <- expect_error(as_target(model, log_prior = function() 1), "list of mean and log_sd")
+  said <- expect_error(as_target(model, log_prior = function() 1), "list with the elements mean and log_sd")
   expect_match(conditionMessage(said), "unused argument")
 })
 
